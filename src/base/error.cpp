@@ -3,19 +3,19 @@
 #define FMT_HEADER_ONLY
 #include "base/error.hpp"
 
-#include <fmt/format.h>
-#include <string.h>
-
 #include <array>
 #include <utility>
+
+#include <fmt/format.h>
+#include <string.h>
 
 namespace wc {
 namespace {
 
 constexpr std::array<std::string_view, 17> kNames = {
-    "ok",       "invalid_argument", "not_found", "already_exists", "mismatch",  "corrupt",
-    "unsupported", "exhausted",     "busy",      "timed_out",      "cancelled", "disconnected",
-    "denied",   "version",          "io",        "device",         "internal"};
+    "ok",          "invalid_argument", "not_found", "already_exists", "mismatch",  "corrupt",
+    "unsupported", "exhausted",        "busy",      "timed_out",      "cancelled", "disconnected",
+    "denied",      "version",          "io",        "device",         "internal"};
 
 }  // namespace
 

@@ -3,11 +3,11 @@
 // are never renumbered. No thread rule: plain values.
 #pragma once
 
-#include <fmt/core.h>
-
 #include <cstdint>
 #include <string>
 #include <string_view>
+
+#include <fmt/core.h>
 
 namespace wc {
 

@@ -28,8 +28,8 @@ template <typename... Args>
 template <typename... Args>
 [[nodiscard]] Failure fail_errno(fmt::format_string<Args...> text, Args&&... args) {
   const int number = errno;
-  return Failure(detail::os_error(Code::io, number,
-                                  detail::vformat(text, fmt::make_format_args(args...))));
+  return Failure(
+      detail::os_error(Code::io, number, detail::vformat(text, fmt::make_format_args(args...))));
 }
 
 /// The same with another code than `io`, and an errno kept from before.
@@ -54,11 +54,11 @@ T take(std::expected<T, Error>& result) {
 }  // namespace wc
 
 // NOLINTBEGIN(cppcoreguidelines-macro-usage): only a macro can return from its caller.
-#define TRY(...)                                                               \
-  __extension__({                                                              \
-    auto try_result_ = (__VA_ARGS__);                                          \
-    if (!try_result_) [[unlikely]]                                             \
-      return ::wc::Failure(std::move(try_result_).error());                    \
-    ::wc::detail::take(try_result_);                                           \
+#define TRY(...)                                            \
+  __extension__({                                           \
+    auto try_result_ = (__VA_ARGS__);                       \
+    if (!try_result_) [[unlikely]]                          \
+      return ::wc::Failure(std::move(try_result_).error()); \
+    ::wc::detail::take(try_result_);                        \
   })
 // NOLINTEND(cppcoreguidelines-macro-usage)

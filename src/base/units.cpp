@@ -45,8 +45,7 @@ Result<double> parse_with(std::string_view text, const std::array<Unit, N>& unit
                           std::string_view what) {
   double number = 0;
   const char* end = text.data() + text.size();
-  const auto [rest, code] =
-      std::from_chars(text.data(), end, number, std::chars_format::fixed);
+  const auto [rest, code] = std::from_chars(text.data(), end, number, std::chars_format::fixed);
   std::string_view unit(rest, static_cast<std::size_t>(end - rest));
   if (code == std::errc{} && number >= 0 && std::isfinite(number)) {
     if (unit.starts_with(' ')) unit.remove_prefix(1);
