@@ -55,17 +55,14 @@ struct FillResult {
                                       const FillOptions& options = {});
 
 struct Mismatch {
-  std::uint32_t tensor = 0;   // index into Checkpoint::tensors()
-  std::uint64_t offset = 0;   // of the first differing byte, in the tensor
+  std::uint32_t tensor = 0;  // index into Checkpoint::tensors()
+  std::uint64_t offset = 0;  // of the first differing byte, in the tensor
 };
 
 /// Compares resident bytes with the files, block by block, without a second copy on the device.
 /// At most `limit` mismatches, one a tensor. Errors: as fill().
-[[nodiscard]] Result<std::vector<Mismatch>> compare(const checkpoint::Checkpoint& checkpoint,
-                                                    const Placement& placement,
-                                                    memory::Device& device,
-                                                    std::span<memory::View* const> views,
-                                                    std::size_t limit,
-                                                    const FillOptions& options = {});
+[[nodiscard]] Result<std::vector<Mismatch>> compare(
+    const checkpoint::Checkpoint& checkpoint, const Placement& placement, memory::Device& device,
+    std::span<memory::View* const> views, std::size_t limit, const FillOptions& options = {});
 
 }  // namespace wc::load
