@@ -89,6 +89,10 @@ struct Fingerprint {
 /// The fingerprint proper: digest_of(canonical_json(fingerprint)).
 [[nodiscard]] Result<std::string> digest_of(const Fingerprint& fingerprint);
 
+/// A short text for people and for tables, different for different forms: "raw", or the engine, its
+/// version and 8 digits of the form's digest, "vllm-0.11.0-5f3a9c1e". Errors: as canonical_json().
+[[nodiscard]] Result<std::string> form_label(const Form& form);
+
 struct SelectedTensor {
   std::string_view tensor;
   std::string_view shard;

@@ -17,6 +17,7 @@ inline constexpr std::uint32_t kMaxNameBytes = 1024;  // of a tensor, a file, an
 inline constexpr std::uint32_t kMaxSegments = 240;    // their descriptors fit in one packet
 inline constexpr std::uint64_t kMaxSegmentBytes = std::uint64_t{1} << 50;
 inline constexpr std::uint64_t kMaxAddress = std::uint64_t{1} << 57;  // end of a fixed range
+inline constexpr std::uint64_t kAddressAlignment = 4096;
 inline constexpr std::uint32_t kMaxFiles = std::uint32_t{1} << 16;
 inline constexpr std::uint32_t kMaxAttributes = std::uint32_t{1} << 20;
 inline constexpr std::uint32_t kMaxAttributeNameBytes = 256;
@@ -25,6 +26,7 @@ inline constexpr std::uint32_t kMaxDigestBytes = 192;
 inline constexpr std::uint32_t kMaxProvenanceBytes = 4096;  // of each text
 inline constexpr std::size_t kMaxFingerprintJsonBytes = std::size_t{1} << 24;
 inline constexpr std::size_t kMaxJsonDepth = 32;
+inline constexpr std::size_t kMaxJsonValues = std::size_t{1} << 20;
 inline constexpr std::uint32_t kFingerprintDigits = 32;
 
 }  // namespace wc::manifest

@@ -131,6 +131,13 @@ class List {
   std::uint32_t size_ = 0;
 };
 
+template <>
+SegmentView List<SegmentView>::operator[](std::uint32_t index) const;
+template <>
+FileView List<FileView>::operator[](std::uint32_t index) const;
+template <>
+AttributeView List<AttributeView>::operator[](std::uint32_t index) const;
+
 struct CheckOptions {
   /// What the daemon's helper checks once, at publication: besides all that a reader needs to stay
   /// inside the buffer and the segments, the names (valid, unique, in order), the alignment rule,
