@@ -1,0 +1,149 @@
+// The catalog: which entries there are, under which names and generations, who loads, waits and
+// reads, and how many bytes that takes. A pure state machine: no socket, no device, no descriptor,
+// no clock. Every call that can change something may leave effects, which the caller takes with
+// take_effects() and carries out, in order, before its next call.
+//
+// Thread rule: one thread. Refuses: to wait, to name a thing that is half published, to grow
+// without limit (limits.hpp). A call that fails has changed nothing, unless it says otherwise.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "base/result.hpp"
+#include "catalog/budget.hpp"
+#include "catalog/effects.hpp"
+#include "catalog/entry.hpp"
+#include "catalog/ids.hpp"
+#include "catalog/lease.hpp"
+#include "catalog/requests.hpp"
+
+namespace wc::catalog {
+
+struct Tables;
+
+class Catalog {
+ public:
+  Catalog();
+  ~Catalog();
+  Catalog(const Catalog&) = delete;
+  Catalog& operator=(const Catalog&) = delete;
+
+  // ---- sessions ----
+
+  /// Before anything else of a session. Errors: exhausted (kMaxSessions), invalid_argument (open).
+  Result<> session_opened(SessionId session);
+  /// Its leases, loads and waiting requests end. Unknown sessions are passed over.
+  void session_closed(SessionId session, const Now& now);
+
+  // ---- publishers ----
+
+  /// Asks for the right to load; nothing: the request waits, an Answer follows. Errors:
+  /// invalid_argument, already_exists (other content has the name), busy (being loaded and not
+  /// willing to wait, or draining), exhausted (a bound).
+  Result<std::optional<Decision>> begin(SessionId session, RequestId request, BeginRequest wanted,
+                                        const Now& now);
+
+  // The calls on a load answer `not_found` where the session has no such load, and `cancelled`
+  // where it was taken away.
+
+  /// Accounts further segments. Errors: exhausted (needed, free, and what could be evicted),
+  /// invalid_argument (none, too many, empty or too large ones), busy (being published).
+  Result<Reservation> reserve(SessionId session, EntryId load,
+                              std::span<const std::uint64_t> segment_bytes);
+  /// The memory of the load's last reservation could not be had: takes it out of the account
+  /// again. Nothing happens where the load has ended meanwhile.
+  void reserve_failed(EntryId load, const Reservation& reservation);
+  /// Tells those who wait. Errors: as said above.
+  Result<> progress(SessionId session, EntryId load, std::uint64_t done_bytes,
+                    std::uint64_t total_bytes, const Now& now);
+
+  /// First step: the daemon may seal and check. The load stays one until the second step. Errors:
+  /// invalid_argument (fingerprint, aliases, nothing reserved), mismatch (another fingerprint than
+  /// begin() said), busy (being published already).
+  Result<> publish_begin(SessionId session, EntryId load, PublishRequest request);
+  /// Second step: visible at once, or the set's last missing rank is. The load is over also after
+  /// an error: already_exists, mismatch, exhausted (a bound); not_found: it had ended (its session
+  /// has, or it was cancelled), nobody waits for an answer.
+  Result<Publication> publish_done(EntryId load, const Summary& summary, const Now& now);
+  /// Sealing or checking failed: the load is over, the next in line may try. The daemon has the
+  /// error and answers. Errors: not_found, as above.
+  Result<> publish_failed(EntryId load, const Now& now);
+  /// The session gives the load up; who waits for it may try. A cancelled load counts as given up.
+  Result<> abandon(SessionId session, EntryId load, const Now& now);
+
+  // ---- readers ----
+
+  /// A lease on the entry. Errors: not_found (with near names), busy (still loading, with its
+  /// progress; draining), invalid_argument (several match: they are listed), exhausted (a bound).
+  Result<Attached> attach(SessionId session, const Selector& selector, const Now& now);
+  /// Errors: not_found (the session has no such lease).
+  Result<> detach(SessionId session, LeaseId lease);
+  /// What attach() would take, and draining entries. Errors: as attach().
+  [[nodiscard]] Result<EntryInfo> lookup(const Selector& selector) const;
+  /// Until attach() would succeed; nothing: the request waits, an Answer follows. Errors:
+  /// invalid_argument, not_found (a generation that has been and will not come again), exhausted.
+  Result<std::optional<EntryInfo>> wait(SessionId session, RequestId request,
+                                        const Selector& selector, std::optional<Time> deadline,
+                                        const Now& now);
+
+  // ---- waiting requests ----
+
+  /// The request is answered `cancelled`. False: no such request waits.
+  bool cancel(SessionId session, RequestId request);
+  /// When expire() has something to do; nothing: never.
+  [[nodiscard]] std::optional<Time> next_deadline() const;
+  /// Answers `timed_out`, saying what was waited for and how far it is.
+  void expire(const Now& now);
+
+  // ---- operators ----
+
+  /// The entries that the selector matches (an empty one: all), at most kMaxPage of them.
+  [[nodiscard]] EntryPage list(const Selector& selector, std::uint64_t after,
+                               std::size_t limit) const;
+  [[nodiscard]] LeasePage leases(const Selector& selector, std::uint64_t after,
+                                 std::size_t limit) const;
+  /// Takes away names: NAME in every form, partition and generation that the selector matches,
+  /// incomplete sets and loads among them; NAME@GENERATION one; a fingerprint or alias under all
+  /// its names. A set goes as a whole. Memory goes with the last name and the last lease. Errors:
+  /// not_found, busy (pinned or loading, without force), invalid_argument.
+  Result<Evicted> evict(const Selector& selector, bool force, const Now& now);
+  /// By name every rank of the set, else the one entry. A pinned entry is evicted by force only,
+  /// and outlives the next generation. Errors: as lookup().
+  Result<EntryInfo> pin(const Selector& selector, bool pinned);
+  /// As pin(): refuses new leases; answers when no lease is left. At the deadline `timed_out`, and
+  /// it stays draining. Errors: as lookup(), exhausted.
+  Result<std::optional<EntryInfo>> drain(SessionId session, RequestId request,
+                                         const Selector& selector, std::optional<Time> deadline,
+                                         const Now& now);
+  /// Published again; drains that wait for it are answered `cancelled`. Errors: as lookup().
+  Result<EntryInfo> undrain(const Selector& selector, const Now& now);
+
+  // ---- accounts ----
+
+  /// 0: no limit. What is resident stays, also above a lowered budget. Errors: invalid_argument,
+  /// exhausted (kMaxDevices).
+  Result<> set_budget(std::string_view device, std::uint64_t bytes);
+  /// The memory of a ReleaseMemory is free. Errors: not_found (no release is under way).
+  Result<> released(EntryId entry);
+  [[nodiscard]] std::vector<DeviceStatus> devices() const;
+  [[nodiscard]] std::size_t entry_count() const;  // loading ones included
+  [[nodiscard]] std::size_t lease_count() const;
+  [[nodiscard]] std::size_t session_count() const;
+
+  /// What has to be done since the last call.
+  [[nodiscard]] std::vector<Effect> take_effects();
+
+  /// Walks every table and compares them with each other: `internal`, naming what does not fit.
+  /// Costs as much as there is; for tests.
+  [[nodiscard]] Result<> audit() const;
+
+ private:
+  std::unique_ptr<Tables> tables_;
+};
+
+}  // namespace wc::catalog

@@ -1,0 +1,52 @@
+// What the catalog tells about an entry under one name, and what an entry is asked for by.
+// Plain values.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "catalog/ids.hpp"
+
+namespace wc::catalog {
+
+/// The numbers are those of the wire.
+enum class State : std::uint8_t { loading = 0, published = 1, draining = 2, gone = 3, failed = 4 };
+
+/// One entry under one of its names.
+struct EntryInfo {
+  EntryId id = EntryId::none;
+  std::string name;
+  std::string form;
+  std::string fingerprint;  // 32 hexadecimal digits; empty while it is unknown
+  std::string device;
+  std::string source;            // where it was loaded from, for people
+  std::uint64_t generation = 0;  // of the set; 0 while loading, or prepared for an incomplete set
+  std::uint64_t bytes = 0;       // of its segments
+  std::uint64_t done_bytes = 0;
+  std::uint64_t total_bytes = 0;
+  std::int64_t since_unix_ns = 0;  // of publication, or of the load's start
+  std::uint32_t rank = 0;
+  std::uint32_t world = 1;
+  std::uint32_t tensors = 0;
+  std::uint32_t leases = 0;  // on the entry, whatever name they were asked for by
+  std::uint16_t segments = 0;
+  std::uint8_t transport = 0;  // wc::memory::Transport
+  State state = State::loading;
+  bool pinned = false;
+};
+
+/// Empty fields do not select. At least one of name, fingerprint and aliases must be there, unless
+/// a list is asked for; with a name, fingerprint and aliases narrow it down no further.
+struct Selector {
+  std::string name;
+  std::uint64_t generation = 0;      // of the name; 0: the current one
+  std::string fingerprint;           // a unique prefix of at least 4 hexadecimal digits
+  std::vector<std::string> aliases;  // in this order, the first that is known decides
+  std::string form;                  // empty: raw if there is one, else the only one
+  std::string device;                // empty: the only one
+  std::uint32_t rank = 0;
+  std::uint32_t world = 0;  // 0: the only one
+};
+
+}  // namespace wc::catalog
