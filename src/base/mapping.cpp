@@ -20,12 +20,30 @@ Result<std::byte*> reserve_aligned(std::uint64_t bytes, std::uint64_t alignment)
 
 constexpr std::uint64_t kPage = 4096;
 
+// At exactly this address, over nothing that is mapped already. Kernels before 4.17 take
+// MAP_FIXED_NOREPLACE for a hint, so the answer is compared with the wish.
+Result<std::byte*> map_at(FdView fd, const Mapping::Options& options) {
+  void* const wanted =
+      reinterpret_cast<void*>(options.address);  // NOLINT(performance-no-int-to-ptr)
+  void* const got = ::mmap(wanted, options.bytes, options.protection,
+                           options.flags | MAP_FIXED_NOREPLACE, fd.get(), 0);
+  if (got == wanted) return static_cast<std::byte*>(got);
+  const int error = got == MAP_FAILED ? errno : EEXIST;
+  if (got != MAP_FAILED) ::munmap(got, options.bytes);
+  return fail_os(error == EEXIST ? Code::busy : Code::io, error, "mmap of {} bytes at {:#x}",
+                 options.bytes, options.address);
+}
+
 }  // namespace
 
 Result<Mapping> Mapping::map(FdView fd, const Options& options) {
   if (options.bytes == 0) return Mapping();
   if (options.bytes > (std::uint64_t{1} << 62)) {
     return fail(Code::invalid_argument, "mmap of {} bytes", options.bytes);
+  }
+  if (options.address != 0) {
+    std::byte* const address = TRY(map_at(fd, options));
+    return Mapping(address, options.bytes);
   }
   void* wanted = nullptr;
   int flags = options.flags;

@@ -18,6 +18,7 @@ class [[nodiscard]] Mapping {
     int protection = 0;           // PROT_*
     int flags = 0;                // MAP_*
     std::uint64_t alignment = 0;  // of the address; 0: a page
+    std::uint64_t address = 0;    // that it must have; 0: any
   };
 
   Mapping() = default;
@@ -35,7 +36,8 @@ class [[nodiscard]] Mapping {
   Mapping& operator=(const Mapping&) = delete;
   ~Mapping() { reset(); }
 
-  /// Maps `bytes` of the file from its start. Errors: io (with the errno's name).
+  /// Maps `bytes` of the file from its start. Errors: io (with the errno's name), busy (something
+  /// is mapped at the wanted address).
   static Result<Mapping> map(FdView fd, const Options& options);
 
   [[nodiscard]] std::byte* data() const { return static_cast<std::byte*>(address_); }

@@ -44,6 +44,7 @@ struct DeviceInfo {
   std::string name;  // "NVIDIA H200"; the processor's name for cpu
   std::uint64_t total_bytes = 0;
   std::uint64_t granularity_bytes = 0;  // segments' sizes are multiples of it
+  std::uint64_t segment_flags = 0;      // how its segments are created: Segment.flags of the manifest
   std::vector<Transport> transports;    // that it can do, the default first
 };
 

@@ -1,0 +1,44 @@
+// Exportable physical memory (cuMemCreate) and its mappings: the Segment and View of a GPU.
+#pragma once
+
+#include <memory>
+
+#include "memory/cuda/gpu.hpp"
+#include "memory/cuda/handles.hpp"
+#include "memory/device.hpp"
+
+namespace wc::memory::cuda {
+
+/// Bits of Segment.flags in the manifest.
+inline constexpr std::uint64_t kFlagGpuDirectRdma = 1;
+inline constexpr std::uint64_t kFlagFabric = 4;
+
+/// How memory is created on one GPU: found out by trial, since capability attributes are known to
+/// promise what creation then refuses (fabric handles on an H200, driver 580).
+struct Recipe {
+  CuMemAllocationProp prop;
+  std::size_t granularity_bytes = 0;
+  std::uint64_t flags = 0;  // as in the manifest
+};
+
+/// Tries the richest flags first, on one granule. Errors: unsupported (no memory of this kind can
+/// be made here), exhausted, device.
+[[nodiscard]] Result<Recipe> find_recipe(const Driver& driver, const Gpu& gpu);
+
+/// Errors: exhausted, device; the caller adds how much was free.
+[[nodiscard]] Result<std::unique_ptr<Segment>> create_segment(const Driver& driver,
+                                                              const Recipe& recipe,
+                                                              std::uint64_t bytes);
+
+/// Of a segment that create_segment made in this process, for writing.
+[[nodiscard]] Result<std::unique_ptr<View>> map_segment(const Driver& driver,
+                                                        const PrimaryContext& context,
+                                                        Segment& segment);
+
+/// Of another process's, taken over as a descriptor. The size is what the sender says: mapping more
+/// than there is fails (`corrupt`), mapping less is refused by the driver too.
+[[nodiscard]] Result<std::unique_ptr<View>> import_segment(const Driver& driver,
+                                                           const PrimaryContext& context, Fd fd,
+                                                           const ImportOptions& options);
+
+}  // namespace wc::memory::cuda
