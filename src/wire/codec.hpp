@@ -1,6 +1,7 @@
 // Messages to bytes and back. Pure: no socket, no allocation that the packet's size does not bound.
-// What decode() returns has been verified and may be read without further checks of its layout; the
-// values in it are the peer's, and are checked by whoever uses them.
+// What decode() returns has been verified and may be read and unpacked without further checks of
+// its layout, its sizes and its enumerations; all other values in it are the peer's, and are
+// checked by whoever uses them. No thread rule: plain functions.
 #pragma once
 
 #include <cstddef>
@@ -11,35 +12,33 @@
 
 #include "base/result.hpp"
 #include "messages_generated.h"
+#include "wire/limits.hpp"
 
 namespace wc::wire {
-
-inline constexpr std::size_t kMaxPacketBytes = 64 * 1024;
-inline constexpr std::uint16_t kMinVersion = 1;
-inline constexpr std::uint16_t kMaxVersion = 1;
-inline constexpr std::size_t kMaxSegments = 240;  // with the manifest below 250 descriptors
-inline constexpr std::size_t kMaxAliases = 64;
-inline constexpr std::size_t kMaxTextBytes = 4096;  // of any one string, a form's JSON excepted
-inline constexpr std::size_t kMaxFormBytes = 16 * 1024;
 
 using Bytes = std::vector<std::byte>;
 
 /// `body` is any table of the union, as flatc's object API has it (fb::AttachT, ...).
-/// Errors: exhausted (larger than a packet).
+/// Errors: exhausted (larger than a packet), invalid_argument (a part beyond its limit, named).
 template <typename BodyT>
 [[nodiscard]] Result<Bytes> encode(std::uint64_t request, const BodyT& body);
 
-/// Verifies a packet. The message points into it. Errors: corrupt.
+/// Verifies a packet, which must start at a multiple of 8 (a vector's or an aligned array's bytes
+/// do). The message points into it. A body type that this version does not know passes, so that a
+/// request for it can be answered with `unsupported`: body_type() is then above fb::Body::MAX.
+/// Errors: corrupt, saying what is wrong.
 [[nodiscard]] Result<const fb::Message*> decode(std::span<const std::byte> packet);
 
 /// The body as BodyT. A Failure becomes its Error; another type is `corrupt` and says which came.
 template <typename BodyT>
 [[nodiscard]] Result<BodyT> body_as(const fb::Message& message);
 
-/// "Attach", for messages and logs.
+/// "Attach", for messages and logs; "a message of a later version" for a type that is none.
 [[nodiscard]] std::string_view name_of(fb::Body type);
 
+/// Texts past their limit are cut at a character's end.
 [[nodiscard]] fb::FailureT to_failure(const Error& error);
+/// A code that this version does not know becomes `internal`.
 [[nodiscard]] Error to_error(const fb::Failure& failure);
 
 /// The highest version that both ranges have. Errors: version, naming both ranges.
@@ -50,8 +49,10 @@ struct VersionRange {
 [[nodiscard]] Result<std::uint16_t> common_version(const VersionRange& mine,
                                                    const VersionRange& theirs);
 
-// ---- templates
-// -----------------------------------------------------------------------------------
+/// As much of the text as fits, cut at the end of a UTF-8 character.
+[[nodiscard]] std::string_view clipped(std::string_view text, std::size_t max_bytes);
+
+// ---- templates ---------------------------------------------------------------------------------
 
 namespace detail {
 [[nodiscard]] Result<Bytes> encode(std::uint64_t request, const fb::BodyUnion& body);

@@ -1,6 +1,7 @@
 // One packet with its descriptors, in and out of a SOCK_SEQPACKET socket. This is where security is
 // won: every received descriptor is owned (close-on-exec) before anything is decided; surplus ones
-// are closed; a truncated control message is an error. Never blocks on a non-blocking socket.
+// are closed; a truncated control message is an error. Never blocks, whatever the socket's mode.
+// Thread rule: one thread at a time receives, one at a time sends.
 #pragma once
 
 #include <cstddef>
@@ -10,31 +11,38 @@
 
 #include "base/fd.hpp"
 #include "base/result.hpp"
-#include "wire/codec.hpp"
+#include "wire/limits.hpp"
 
 namespace wc::wire {
-
-inline constexpr std::size_t kMaxDescriptors = 250;
 
 struct Packet {
   std::span<std::byte> bytes;  // in the caller's buffer
   std::vector<Fd> descriptors;
 };
 
+/// Room for the longest packet and one byte more, so that a longer one is seen; aligned for
+/// decode().
+struct alignas(64) PacketBuffer {
+  std::byte bytes[kMaxPacketBytes + 64];
+};
+
 enum class Receipt : std::uint8_t { packet, would_block, end };
 
-/// Receives one packet into `buffer` (kMaxPacketBytes + 1 bytes, so that a longer one is seen).
-/// No control buffer is given where no descriptor is due (`max_descriptors` 0): the kernel then
-/// closes what comes, and the packet is refused.
-/// Errors: corrupt (too long, truncated control data, too many or undue descriptors), exhausted
-/// (EMFILE: descriptors were lost), disconnected (ECONNRESET), io.
+/// Receives one packet into `buffer` (a PacketBuffer's bytes). No control buffer is given where no
+/// descriptor is due (`max_descriptors` 0): the kernel then closes what comes, and the packet is
+/// refused. An empty packet counts as the end. After an error nothing is kept of the packet.
+/// Errors: corrupt (too long, too many or undue descriptors), exhausted (the limit of open files:
+/// descriptors were lost), disconnected (ECONNRESET, and nothing was left to read),
+/// invalid_argument (more than 250 descriptors, a buffer too small), io.
 [[nodiscard]] Result<Receipt> receive_packet(FdView socket, std::span<std::byte> buffer,
                                              std::size_t max_descriptors, Packet& packet);
 
 enum class Sent : std::uint8_t { sent, would_block, descriptors_in_flight };
 
-/// Sends one packet. `descriptors_in_flight` (ETOOMANYREFS): too many descriptors of this user wait
-/// unread in sockets: try again a little later. Errors: disconnected (EPIPE, ECONNRESET), io.
+/// Sends one packet, whole or not at all; never raises SIGPIPE. `descriptors_in_flight`
+/// (ETOOMANYREFS): too many descriptors of this user wait unread in sockets: try again a little
+/// later. Errors: disconnected (EPIPE, ECONNRESET), invalid_argument (empty, too long, more than
+/// 250 descriptors, one that is not open), exhausted (the kernel has no memory), io.
 [[nodiscard]] Result<Sent> send_packet(FdView socket, std::span<const std::byte> bytes,
                                        std::span<const FdView> descriptors = {});
 
