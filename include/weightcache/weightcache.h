@@ -251,6 +251,10 @@ typedef struct wc_tensor {
 WC_API size_t wc_attachment_tensor_count(const wc_attachment* attachment);
 /* In the publisher's order. Costs some ns; `out->struct_size` must be set. */
 WC_API int wc_attachment_tensor_at(const wc_attachment* attachment, size_t index, wc_tensor* out);
+/* `count` of them from `first` on, at once: `out[0].struct_size` must be set, and is the size of each
+ * of the array's elements. Errors: WC_INVALID_ARGUMENT (past the last tensor). */
+WC_API int wc_attachment_tensors(const wc_attachment* attachment, size_t first, size_t count,
+                                 wc_tensor* out);
 /* By name. Errors: WC_NOT_FOUND, with the nearest names. */
 WC_API int wc_attachment_tensor(const wc_attachment* attachment, const char* name, wc_tensor* out);
 

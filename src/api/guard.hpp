@@ -1,0 +1,40 @@
+// The border: the body of every exported function that can fail runs inside guarded().
+#pragma once
+
+#include <exception>
+#include <new>
+#include <string_view>
+#include <utility>
+
+#include "api/last_error.hpp"
+#include "base/result.hpp"
+
+namespace wc::api {
+
+/// Runs `body`, which returns Result<>, and turns what it returns or throws into the ABI's number.
+template <typename Body>
+int guarded(Body&& body) noexcept {
+  try {
+    Result<> result = std::forward<Body>(body)();
+    return result ? 0 : keep_error(std::move(result).error());
+  } catch (const std::bad_alloc&) {
+    return keep_out_of_memory();
+  } catch (const std::exception& exception) {
+    return keep_exception(exception.what());
+  } catch (...) {
+    return keep_exception("of unknown type");
+  }
+}
+
+/// Errors: invalid_argument where the pointer is NULL. `what` is the parameter's name.
+[[nodiscard]] inline Result<> required(const void* pointer, std::string_view what) {
+  if (pointer == nullptr) return fail(Code::invalid_argument, "\"{}\" is NULL", what);
+  return {};
+}
+
+/// A text that may be NULL.
+[[nodiscard]] inline std::string_view text_or_empty(const char* text) {
+  return text == nullptr ? std::string_view() : std::string_view(text);
+}
+
+}  // namespace wc::api
