@@ -13,8 +13,8 @@ namespace wc::memory {
 /// Where the facts come from. A test gives a directory of its own, laid out like / (proc, sys), and
 /// a limit of its own for files.
 struct SystemFacts {
-  std::string root;
-  std::optional<std::uint64_t> file_limit_bytes;  // nothing: RLIMIT_FSIZE
+  std::string root = {};
+  std::optional<std::uint64_t> file_limit_bytes = {};  // nothing: RLIMIT_FSIZE
 };
 
 struct Headroom {

@@ -16,7 +16,7 @@ namespace wc::memory {
 
 struct HostOptions {
   bool huge_pages = true;
-  SystemFacts facts;
+  SystemFacts facts = {};
 };
 
 /// Errors: io (/proc can't be read).

@@ -19,8 +19,8 @@ struct ReserveOptions {
   std::uint64_t step_bytes = std::uint64_t{256} << 20;  // between two looks at what is left
   std::string name = "weightcache";                     // as /proc shows it
   /// After each step, with the bytes reserved so far.
-  std::function<void(std::uint64_t done_bytes)> progress;
-  SystemFacts facts;
+  std::function<void(std::uint64_t done_bytes)> progress = {};
+  SystemFacts facts = {};
 };
 
 /// A memfd of this size, open for reading and writing, not sealed. Errors: exhausted (with the
