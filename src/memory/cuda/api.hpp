@@ -18,7 +18,6 @@ enum class CuResult : int {
   no_device = 100,
   invalid_device = 101,
   device_unavailable = 46,
-  insufficient_driver = 35,
   operating_system = 304,
   not_found = 500,
   not_ready = 600,
@@ -37,10 +36,6 @@ using CuEvent = struct CUevent_st*;
 
 struct CuUuid {
   char bytes[16];
-};
-
-struct CuIpcMemHandle {
-  char reserved[64];
 };
 
 struct CuMemLocation {
@@ -75,14 +70,11 @@ inline constexpr int kAccessReadWrite = 3;
 inline constexpr int kGranularityMinimum = 0;
 inline constexpr unsigned kStreamNonBlocking = 1;
 inline constexpr unsigned kEventDisableTiming = 2;
-inline constexpr unsigned kEventBlockingSync = 1;
 inline constexpr unsigned kHostAllocPortable = 1;
-inline constexpr unsigned kIpcLazyPeerAccess = 1;
 
 // CUdevice_attribute
 inline constexpr int kAttributeVmmSupported = 102;
 inline constexpr int kAttributePosixFdSupported = 103;
-inline constexpr int kAttributeRdmaWithVmmSupported = 110;
 inline constexpr int kAttributeFabricSupported = 128;
 inline constexpr int kAttributePciBusId = 33;
 inline constexpr int kAttributePciDeviceId = 34;

@@ -66,11 +66,6 @@ bool Driver::has_vmm() const {
          cuMemSetAccess != nullptr;
 }
 
-bool Driver::has_ipc() const {
-  return cuIpcGetMemHandle != nullptr && cuIpcOpenMemHandle != nullptr &&
-         cuIpcCloseMemHandle != nullptr;
-}
-
 Result<Driver> open_driver(const std::string& path) {
   Driver driver;
   driver.path = library_path(path);

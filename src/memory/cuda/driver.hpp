@@ -22,8 +22,6 @@ struct Driver {
 
   /// Whether memory can be made, exported as a descriptor and mapped.
   [[nodiscard]] bool has_vmm() const;
-  /// Whether legacy IPC handles can be made and opened.
-  [[nodiscard]] bool has_ipc() const;
 };
 
 /// Opens the driver's library and initialises it (cuInit: 100 to 250 ms on a real one). `path` is

@@ -7,7 +7,7 @@ namespace wc::memory::cuda {
 Result<PrimaryContext> retain_context(const Driver& driver, CuDevice device) {
   CuContext context = nullptr;
   TRY(WC_CU_CALL(driver, cuDevicePrimaryCtxRetain, &context, device));
-  return PrimaryContext(driver, {device, context});
+  return PrimaryContext(driver, RetainedContext{device, context});
 }
 
 Result<PhysicalMemory> create_memory(const Driver& driver, std::size_t bytes,
@@ -56,12 +56,6 @@ Result<> set_access(const Driver& driver, const Range& range, CuDevice device, i
   return WC_CU_CALL(driver, cuMemSetAccess, range.address, range.bytes, &access, 1);
 }
 
-Result<Allocation> allocate(const Driver& driver, std::size_t bytes) {
-  CuDevicePtr address = 0;
-  TRY(WC_CU_CALL(driver, cuMemAlloc, &address, bytes));
-  return Allocation(driver, address);
-}
-
 Result<Stream> create_stream(const Driver& driver) {
   CuStream stream = nullptr;
   TRY(WC_CU_CALL(driver, cuStreamCreate, &stream, kStreamNonBlocking));
@@ -81,7 +75,7 @@ Result<PinnedBuffer> allocate_pinned(const Driver& driver, std::size_t bytes) {
 }
 
 Result<CurrentContext> CurrentContext::push(const Driver& driver, const PrimaryContext& context) {
-  TRY(WC_CU_CALL(driver, cuCtxPushCurrent, context.get().second));
+  TRY(WC_CU_CALL(driver, cuCtxPushCurrent, context.get().context));
   return CurrentContext(driver);
 }
 

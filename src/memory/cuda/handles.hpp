@@ -14,15 +14,15 @@
 
 namespace wc::memory::cuda {
 
-/// The clean-up of a handle: Release(driver, value) is called once, unless moved from.
+/// A handle and its clean-up: Release(driver, value) is called once, unless moved from.
 template <typename Value, auto Release>
-class [[nodiscard]] Handle {
+class [[nodiscard]] Owned {
  public:
-  Handle() = default;
-  Handle(const Driver& driver, Value value) : driver_(&driver), value_(value) {}
-  Handle(Handle&& other) noexcept
+  Owned() = default;
+  Owned(const Driver& driver, Value value) : driver_(&driver), value_(value) {}
+  Owned(Owned&& other) noexcept
       : driver_(std::exchange(other.driver_, nullptr)), value_(other.value_) {}
-  Handle& operator=(Handle&& other) noexcept {
+  Owned& operator=(Owned&& other) noexcept {
     if (this != &other) {
       reset();
       driver_ = std::exchange(other.driver_, nullptr);
@@ -30,9 +30,9 @@ class [[nodiscard]] Handle {
     }
     return *this;
   }
-  Handle(const Handle&) = delete;
-  Handle& operator=(const Handle&) = delete;
-  ~Handle() { reset(); }
+  Owned(const Owned&) = delete;
+  Owned& operator=(const Owned&) = delete;
+  ~Owned() { reset(); }
 
   [[nodiscard]] const Value& get() const { return value_; }
   explicit operator bool() const { return driver_ != nullptr; }
@@ -50,25 +50,42 @@ struct Range {
   std::size_t bytes = 0;
 };
 
-using PrimaryContext = Handle<std::pair<CuDevice, CuContext>, [](const Driver& d, const auto& v) {
-  (void)d.cuDevicePrimaryCtxRelease(v.first);
-}>;
-using PhysicalMemory =
-    Handle<CuMemHandle, [](const Driver& d, CuMemHandle v) { (void)d.cuMemRelease(v); }>;
-using AddressRange = Handle<Range, [](const Driver& d, const Range& v) {
-  (void)d.cuMemAddressFree(v.address, v.bytes);
-}>;
-using MappedRange =
-    Handle<Range, [](const Driver& d, const Range& v) { (void)d.cuMemUnmap(v.address, v.bytes); }>;
-using Allocation =
-    Handle<CuDevicePtr, [](const Driver& d, CuDevicePtr v) { (void)d.cuMemFree(v); }>;
-using IpcMapping =
-    Handle<CuDevicePtr, [](const Driver& d, CuDevicePtr v) { (void)d.cuIpcCloseMemHandle(v); }>;
-using Stream = Handle<CuStream, [](const Driver& d, CuStream v) { (void)d.cuStreamDestroy(v); }>;
-using Event = Handle<CuEvent, [](const Driver& d, CuEvent v) { (void)d.cuEventDestroy(v); }>;
-using PinnedBuffer = Handle<std::span<std::byte>, [](const Driver& d, std::span<std::byte> v) {
-  (void)d.cuMemFreeHost(v.data());
-}>;
+struct RetainedContext {
+  CuDevice device = 0;
+  CuContext context = nullptr;
+};
+
+namespace release {
+inline void context(const Driver& driver, const RetainedContext& value) {
+  (void)driver.cuDevicePrimaryCtxRelease(value.device);
+}
+inline void memory(const Driver& driver, const CuMemHandle& value) {
+  (void)driver.cuMemRelease(value);
+}
+inline void range(const Driver& driver, const Range& value) {
+  (void)driver.cuMemAddressFree(value.address, value.bytes);
+}
+inline void mapping(const Driver& driver, const Range& value) {
+  (void)driver.cuMemUnmap(value.address, value.bytes);
+}
+inline void stream(const Driver& driver, const CuStream& value) {
+  (void)driver.cuStreamDestroy(value);
+}
+inline void event(const Driver& driver, const CuEvent& value) {
+  (void)driver.cuEventDestroy(value);
+}
+inline void pinned(const Driver& driver, const std::span<std::byte>& value) {
+  (void)driver.cuMemFreeHost(value.data());
+}
+}  // namespace release
+
+using PrimaryContext = Owned<RetainedContext, release::context>;
+using PhysicalMemory = Owned<CuMemHandle, release::memory>;
+using AddressRange = Owned<Range, release::range>;
+using MappedRange = Owned<Range, release::mapping>;
+using Stream = Owned<CuStream, release::stream>;
+using Event = Owned<CuEvent, release::event>;
+using PinnedBuffer = Owned<std::span<std::byte>, release::pinned>;
 
 [[nodiscard]] Result<PrimaryContext> retain_context(const Driver& driver, CuDevice device);
 [[nodiscard]] Result<PhysicalMemory> create_memory(const Driver& driver, std::size_t bytes,
@@ -84,7 +101,6 @@ using PinnedBuffer = Handle<std::span<std::byte>, [](const Driver& d, std::span<
 /// Of the whole range: a part can't be changed on its own.
 [[nodiscard]] Result<> set_access(const Driver& driver, const Range& range, CuDevice device,
                                   int flags);
-[[nodiscard]] Result<Allocation> allocate(const Driver& driver, std::size_t bytes);
 [[nodiscard]] Result<Stream> create_stream(const Driver& driver);
 [[nodiscard]] Result<Event> create_event(const Driver& driver);
 [[nodiscard]] Result<PinnedBuffer> allocate_pinned(const Driver& driver, std::size_t bytes);

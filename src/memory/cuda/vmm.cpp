@@ -46,7 +46,7 @@ class VmmView final : public View {
       const CurrentContext current = TRY(CurrentContext::push(*driver_, *context_));
       TRY(WC_CU_CALL(*driver_, cuCtxSynchronize));
     }
-    TRY(set_access(*driver_, mapped_.get(), context_->get().first, kAccessRead));
+    TRY(set_access(*driver_, mapped_.get(), context_->get().device, kAccessRead));
     access_ = Access::shared_read;
     return {};
   }
@@ -65,7 +65,7 @@ Result<std::unique_ptr<View>> map_physical(const Driver& driver, const PrimaryCo
   AddressRange range = TRY(reserve_range(driver, options.bytes, options.address));
   MappedRange mapped = TRY(map_memory(driver, range, memory));
   const int flags = options.access == Access::write ? kAccessReadWrite : kAccessRead;
-  TRY(set_access(driver, mapped.get(), context.get().first, flags));
+  TRY(set_access(driver, mapped.get(), context.get().device, flags));
   return std::make_unique<VmmView>(driver, context, std::move(range), std::move(mapped),
                                    options.access);
 }
