@@ -145,13 +145,11 @@ CuResult cuDevicePrimaryCtxRetain(CuContext* context, CuDevice device) {
 CuResult cuDevicePrimaryCtxRelease(CuDevice device) {
   State& s = state();
   const std::lock_guard lock(s.mutex);
-  if (const CuResult due = enter(s, "cuDevicePrimaryCtxRelease"); due != CuResult::success) {
-    return due;
-  }
+  const CuResult due = enter(s, "cuDevicePrimaryCtxRelease");
   const auto held = s.contexts.find(device);
   if (held == s.contexts.end()) refuse("a primary context is released that nobody retains");
   if (--held->second == 0) s.contexts.erase(held);
-  return CuResult::success;
+  return due;  // a clean-up that is told to fail has cleaned up all the same
 }
 
 CuResult cuCtxPushCurrent(CuContext context) {
