@@ -23,11 +23,11 @@ namespace wc::manifest {
 
 /// Views need to live only during the call.
 struct TensorOptions {
-  std::string_view name;
+  std::string_view name{};
   Dtype dtype = Dtype::u8;
-  std::span<const std::int64_t> shape;    // empty: a scalar
-  std::span<const std::int64_t> strides;  // in elements, as many as dimensions; empty: contiguous
-  std::uint32_t segment = 0;              // added before
+  std::span<const std::int64_t> shape{};    // empty: a scalar
+  std::span<const std::int64_t> strides{};  // in elements, as many as dimensions; empty: contiguous
+  std::uint32_t segment = 0;                // added before
   std::uint64_t offset = 0;
   Kind kind = Kind::parameter;
   bool persistent = true;
@@ -35,22 +35,22 @@ struct TensorOptions {
   /// It starts inside memory that no tensor of this manifest begins (a slice whose base is not
   /// published): free of the alignment rule, but for its own elements' size.
   bool view = false;
-  std::optional<std::uint32_t> file;  // added before: its bytes lie there unchanged
+  std::optional<std::uint32_t> file{};  // added before: its bytes lie there unchanged
   std::uint64_t file_offset = 0;
 };
 
 struct SegmentOptions {
   std::uint64_t bytes = 0;
   std::uint64_t used_bytes = 0;
-  std::string digest;  // empty: none
+  std::string digest{};  // empty: none
   std::uint64_t address = 0;
   std::uint64_t flags = 0;
 };
 
 struct FileOptions {
-  std::string name;
+  std::string name{};
   std::uint64_t bytes = 0;
-  std::string digest;  // empty: none
+  std::string digest{};  // empty: none
   std::uint64_t device = 0;
   std::uint64_t inode = 0;
   std::int64_t mtime_ns = 0;
@@ -60,18 +60,18 @@ struct FileOptions {
 using Value = std::variant<bool, std::int64_t, double, std::string, std::vector<std::byte>>;
 
 struct AttributeOptions {
-  std::string path;  // a tensor's name, or a module's path ("" the root)
-  std::string name;
+  std::string path{};  // a tensor's name, or a module's path ("" the root)
+  std::string name{};
   bool of_tensor = false;
-  Value value;
+  Value value{};
 };
 
 /// Texts for people: what is not UTF-8 in them is replaced, what is past 4,096 bytes cut.
 struct ProvenanceOptions {
-  std::string publisher;
-  std::string source;
-  std::string command;
-  std::string host;
+  std::string publisher{};
+  std::string source{};
+  std::string command{};
+  std::string host{};
   std::int64_t published_unix_ns = 0;
   std::int64_t took_ns = 0;
 };

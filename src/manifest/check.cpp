@@ -84,9 +84,9 @@ Result<> check_vector_alignment(const fb::Manifest& root) {
   const auto off = [](const void* data) {
     return std::bit_cast<std::uintptr_t>(data) % kBufferAlignment != 0;
   };
-  if (root.tensors() != nullptr && off(root.tensors()->Data()))
+  if (size_of(root.tensors()) != 0 && off(root.tensors()->Data()))
     return fail(Code::corrupt, "the tensors' records do not start on a multiple of 8 bytes");
-  if (root.integers() != nullptr && off(root.integers()->Data()))
+  if (size_of(root.integers()) != 0 && off(root.integers()->Data()))
     return fail(Code::corrupt, "the pool of integers does not start on a multiple of 8 bytes");
   return {};
 }

@@ -16,32 +16,32 @@ namespace wc::manifest {
 
 /// One file of the source.
 struct SourceShard {
-  std::string name;         // a plain file name: "model-00001-of-00004.safetensors"
+  std::string name{};       // a plain file name: "model-00001-of-00004.safetensors"
   std::uint64_t bytes = 0;  // its size
-  std::string digest;       // "xxh3t-4m:<32 hex>"
+  std::string digest{};     // "xxh3t-4m:<32 hex>"
   bool operator==(const SourceShard&) const = default;
 };
 
 /// Shards, or a name that the publisher vouches for: exactly one of the two.
 struct Source {
-  std::vector<SourceShard> shards;  // in any order; no name twice
+  std::vector<SourceShard> shards{};  // in any order; no name twice
   /// Which of the shards' tensors are loaded, where an index takes not all of them:
   /// selection_digest(); empty: all.
-  std::string selection;
-  std::string source_id;
+  std::string selection{};
+  std::string source_id{};
   bool operator==(const Source&) const = default;
 };
 
 /// What was made of the source. Without an engine the form is raw (the bytes as they are), and all
 /// else must be empty.
 struct Form {
-  std::string engine;               // "vllm"; empty: raw
-  std::string engine_version;       // "0.11.0"
-  std::string quantization;         // method: "fp8"; empty: none
-  std::string quantization_config;  // a JSON object, any spelling; empty: none
-  std::string dtype;                // as the engine calls it: "bfloat16"
-  std::string device_capability;    // "9.0"
-  std::string extra;                // a JSON object of further fields, any spelling; empty: none
+  std::string engine{};               // "vllm"; empty: raw
+  std::string engine_version{};       // "0.11.0"
+  std::string quantization{};         // method: "fp8"; empty: none
+  std::string quantization_config{};  // a JSON object, any spelling; empty: none
+  std::string dtype{};                // as the engine calls it: "bfloat16"
+  std::string device_capability{};    // "9.0"
+  std::string extra{};                // a JSON object of further fields, any spelling; empty: none
   [[nodiscard]] bool raw() const { return engine.empty(); }
   bool operator==(const Form&) const = default;
 };
@@ -54,17 +54,17 @@ struct Place {
 };
 
 struct Partition {
-  Place tensor;
-  Place pipeline;
-  Place expert;
-  Place data;
+  Place tensor{};
+  Place pipeline{};
+  Place expert{};
+  Place data{};
   bool operator==(const Partition&) const = default;
 };
 
 struct Fingerprint {
-  Source source;
-  Form form;
-  Partition partition;
+  Source source{};
+  Form form{};
+  Partition partition{};
   bool operator==(const Fingerprint&) const = default;
 };
 
@@ -102,9 +102,9 @@ struct SelectedTensor {
 [[nodiscard]] std::string selection_digest(std::span<const SelectedTensor> tensors);
 
 struct Difference {
-  std::string field;     // "form.quantization_config.weight_block_size[0]"
-  std::string expected;  // as JSON; "(absent)"
-  std::string actual;
+  std::string field{};     // "form.quantization_config.weight_block_size[0]"
+  std::string expected{};  // as JSON; "(absent)"
+  std::string actual{};
 };
 
 /// Every field in which they differ, sorted by field; empty where the fingerprints are equal.

@@ -15,8 +15,8 @@ namespace wc::manifest {
 enum class GatePlace : std::uint8_t { publish, attach };
 
 struct QuantizationQuery {
-  std::string_view method;  // "": unquantized; "fp8"; exact
-  std::string_view config;  // the quantization configuration, a JSON object; "": none
+  std::string_view method{};  // "": unquantized; "fp8"; exact
+  std::string_view config{};  // the quantization configuration, a JSON object; "": none
   GatePlace place = GatePlace::publish;
   /// What an engine knows of its own post-processing and no configuration says.
   bool scales_repacked_ue8m0 = false;

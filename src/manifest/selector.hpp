@@ -16,8 +16,8 @@ namespace wc::manifest {
 struct Selector {
   enum class Kind : std::uint8_t { name, fingerprint, path };
   Kind kind = Kind::name;
-  std::string text;  // the name, the prefix (4 to 32 lowercase hexadecimal digits), or the path
-  std::optional<std::uint64_t> generation;  // of a name; at least 1
+  std::string text{};  // the name, the prefix (4 to 32 lowercase hexadecimal digits), or the path
+  std::optional<std::uint64_t> generation{};  // of a name; at least 1
   bool operator==(const Selector&) const = default;
 };
 
