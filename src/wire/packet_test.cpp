@@ -268,7 +268,11 @@ TEST_F(PacketTest, LastWordsOfAPeerThatReadNothingAreHeard) {
 }
 
 TEST_F(PacketTest, UnreadDescriptorsInFlightAreRefusedByTheKernelAndTriedAgain) {
-  if (::geteuid() == 0) GTEST_SKIP() << "root may have any number of descriptors in flight";
+  const auto user = ::geteuid();
+  // Root may have any number of them in flight.
+  if (user == 0) {
+    ASSERT_EQ(::seteuid(65534), 0);
+  }
   const Fd fd = memfd();
   rlimit before{};
   ASSERT_EQ(::getrlimit(RLIMIT_NOFILE, &before), 0);
@@ -279,6 +283,9 @@ TEST_F(PacketTest, UnreadDescriptorsInFlightAreRefusedByTheKernelAndTriedAgain) 
   for (int n = 0; n < 10 && sent == Sent::sent; ++n)
     sent = send_packet(here_, std::array{std::byte{}}, std::vector(60, fd.view()));
   ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &before), 0);
+  if (user == 0) {
+    ASSERT_EQ(::seteuid(user), 0);
+  }
   EXPECT_EQ(sent, Sent::descriptors_in_flight);
 }
 

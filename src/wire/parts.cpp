@@ -1,5 +1,7 @@
 #include "wire/parts.hpp"
 
+#include <bit>
+#include <optional>
 #include <string_view>
 
 #include "base/units.hpp"
@@ -66,6 +68,9 @@ class Walk {
   void scalars(std::string_view field, const flatbuffers::Vector<T>* part, std::size_t limit) {
     if (part == nullptr) return;
     count(field, part->size(), limit, sizeof(T) == 1 ? "bytes" : "elements");
+    // The verifier aligns a vector's length, not its elements.
+    if (std::bit_cast<std::uintptr_t>(part->Data()) % alignof(T) != 0 && !broken_)
+      broken_ = fail(code_, "{} is not aligned to {} bytes", field, alignof(T));
     bytes_ += part->size() * sizeof(T) + sizeof(flatbuffers::uoffset_t);
   }
   void aliases(const flatbuffers::Vector<flatbuffers::Offset<flatbuffers::String>>* list) {
