@@ -34,7 +34,7 @@ struct FillOptions {
   unsigned threads = 0;  // 0: by tier and cores
   bool digest = true;
   /// Called from one of the reading threads, ten times a second at most, and once at the end.
-  std::function<void(const Progress&)> progress;
+  std::function<void(const Progress&)> progress = {};
   /// Set by anybody to end the load: `cancelled`.
   const std::atomic<bool>* cancel = nullptr;
 };

@@ -25,10 +25,10 @@ enum class Transport : std::uint8_t { host_fd = 1, vmm_fd = 2, torch_ipc = 3 };
 
 /// A legacy CUDA IPC handle with what its importer must know (torch_ipc).
 struct IpcHandle {
-  std::vector<std::byte> handle;   // 64 bytes, 66 with PyTorch's version prefix
-  std::uint64_t offset_bytes = 0;  // of the segment inside the exported allocation
-  std::vector<std::byte> event;    // empty, or an IPC event to wait for
-  std::string counter;             // PyTorch's reference counter file; empty: none
+  std::vector<std::byte> handle = {};  // 64 bytes, 66 with PyTorch's version prefix
+  std::uint64_t offset_bytes = 0;      // of the segment inside the exported allocation
+  std::vector<std::byte> event = {};   // empty, or an IPC event to wait for
+  std::string counter = {};            // PyTorch's reference counter file; empty: none
   std::uint64_t counter_offset = 0;
 };
 
@@ -44,8 +44,8 @@ struct DeviceInfo {
   std::string name;  // "NVIDIA H200"; the processor's name for cpu
   std::uint64_t total_bytes = 0;
   std::uint64_t granularity_bytes = 0;  // segments' sizes are multiples of it
-  std::uint64_t segment_flags = 0;      // how its segments are created: Segment.flags of the manifest
-  std::vector<Transport> transports;    // that it can do, the default first
+  std::uint64_t segment_flags = 0;    // how its segments are created: Segment.flags of the manifest
+  std::vector<Transport> transports;  // that it can do, the default first
 };
 
 /// How a reader maps.

@@ -1,0 +1,30 @@
+// The contract, by host memory: with huge pages, and without.
+#include "memory/host/host_device.hpp"
+#include "tests/contract/device_contract.hpp"
+
+namespace wc::contract {
+namespace {
+
+Result<> store(memory::View& view, std::uint64_t offset, std::byte value) {
+  const std::uint64_t address = view.address() + offset;
+  // NOLINTNEXTLINE(performance-no-int-to-ptr): an address is what a view gives.
+  *reinterpret_cast<volatile std::byte*>(address) = value;
+  return {};
+}
+
+DeviceFactory factory(std::string name, bool huge_pages) {
+  return {.name = std::move(name),
+          .open = [=] { return memory::open_host_device({.huge_pages = huge_pages}); },
+          .store = store,
+          .private_copies = true,
+          .free_address = 0x2000'0000'0000,
+          .noise_bytes = std::uint64_t{128} << 20};
+}
+
+}  // namespace
+
+std::vector<DeviceFactory> device_factories() {
+  return {factory("Host", true), factory("HostWithSmallPages", false)};
+}
+
+}  // namespace wc::contract
