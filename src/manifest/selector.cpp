@@ -81,6 +81,8 @@ std::size_t edit_distance(std::string_view left, std::string_view right) {
   return row.back();
 }
 
+bool is_part(std::string_view text) { return !text.empty() && text != "." && text != ".."; }
+
 std::string_view last_part(std::string_view name) { return name.substr(name.rfind('/') + 1); }
 
 }  // namespace
@@ -99,13 +101,10 @@ Result<> valid_name(std::string_view text) {
     return refuse(text, "a name has no space at either end");
   if (std::count(text.begin(), text.end(), '/') > 1)
     return refuse(text, "a name has one / at most, as in org/name; a path starts with / or ./");
-  const std::string_view last = last_part(text);
-  const std::string_view first = text.substr(0, text.size() - last.size());
-  for (const std::string_view part : {first.substr(0, first.find('/')), last}) {
-    const bool absent = first.empty() && part.empty() && part.data() != last.data();
-    if (!absent && (part.empty() || part == "." || part == ".."))
-      return refuse(text, "neither part of a name is empty, . or ..");
-  }
+  const std::size_t slash = text.find('/');
+  const bool whole = slash == std::string_view::npos;
+  if (!is_part(text.substr(0, slash)) || (!whole && !is_part(text.substr(slash + 1))))
+    return refuse(text, "neither part of a name is empty, . or ..");
   return {};
 }
 
