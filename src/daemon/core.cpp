@@ -1,0 +1,223 @@
+#include "daemon/core.hpp"
+
+#include <sys/ioctl.h>
+#include <sys/socket.h>
+
+#include "base/units.hpp"
+#include "daemon/convert.hpp"
+#include "daemon/dispatch.hpp"
+#include "daemon/log.hpp"
+
+namespace wc::daemon {
+
+Core::Core(EventLoop& loop, HelperClient& helper, Options options)
+    : loop_(loop), helper_(helper), options_(std::move(options)), started_(Clock::now()) {}
+
+catalog::Now Core::now() const {
+  const auto since_epoch = std::chrono::system_clock::now().time_since_epoch();
+  return {loop_.now(), std::chrono::nanoseconds(since_epoch).count()};
+}
+
+// ---- sessions
+// ------------------------------------------------------------------------------------
+
+Result<> Core::admit(Fd socket, const wire::Peer& peer) {
+  const catalog::SessionId id{next_session_++};
+  auto session = TRY(Session::create(loop_, *this, std::move(socket), {id, peer, options_.limits}));
+  clients_[id].session = std::move(session);
+  return {};
+}
+
+Session* Core::session(catalog::SessionId id) {
+  const auto found = clients_.find(id);
+  return found != clients_.end() ? found->second.session.get() : nullptr;
+}
+
+Client& Core::client_of(const Session& session) { return clients_.at(session.id()); }
+
+std::size_t Core::descriptors_due(const Session& session) {
+  for (const auto& [id, load] : client_of(session).loads) {
+    if (load.transport == memory::Transport::vmm_fd && !load.cancelled) return 1;
+  }
+  return 0;
+}
+
+void Core::on_message(Session& session, const wire::fb::Message& message,
+                      std::vector<Fd> descriptors) {
+  dispatch(*this, session, message, descriptors);
+  if (!descriptors.empty()) dispose(std::move(descriptors));
+  settle();
+}
+
+void Core::on_ended(Session& session) {
+  loop_.later([this, id = session.id()] { bury(id); });
+}
+
+// What the peer has sent and nobody has read may hold descriptors, whose close may take long.
+void Core::bury(catalog::SessionId id) {
+  const auto found = clients_.find(id);
+  if (found == clients_.end()) return;
+  Fd socket = found->second.session->take_socket();
+  clients_.erase(found);
+  ::shutdown(socket.get(), SHUT_RDWR);
+  int unread = 0;
+  if (::ioctl(socket.get(), FIONREAD, &unread) == 0 && unread > 0) {
+    std::vector<Fd> holders;
+    holders.push_back(std::move(socket));
+    dispose(std::move(holders));
+  }
+  socket.reset();
+  catalog_.session_closed(id, now());
+  settle();
+  withdraw_ipc_of(id);
+}
+
+// Memory that its publisher's process owns is gone with it: nobody may be handed it any more.
+void Core::withdraw_ipc_of(catalog::SessionId publisher) {
+  std::vector<catalog::Selector> withdrawn;
+  for (const auto& [id, entry] : store_) {
+    if (entry.transport != memory::Transport::torch_ipc || entry.owner != publisher) continue;
+    if (entry.fingerprint.empty() || entry.given_back) continue;
+    catalog::Selector selector;
+    selector.fingerprint = entry.fingerprint;
+    selector.device = entry.device;
+    withdrawn.push_back(std::move(selector));
+  }
+  for (const catalog::Selector& selector : withdrawn) {
+    const auto evicted = catalog_.evict(selector, true, now());
+    settle();
+    if (!evicted) continue;  // an operator was faster
+    report(Level::warning,
+           "withdrew \"@{}\" ({}): its publisher's process, which owns the memory, "
+           "is gone",
+           selector.fingerprint, format_bytes(evicted->bytes));
+  }
+}
+
+// ---- loads
+// ---------------------------------------------------------------------------------------
+
+Result<Load*> Core::load_of(const Session& session, catalog::EntryId load) {
+  auto& loads = client_of(session).loads;
+  const auto found = loads.find(load);
+  if (found == loads.end()) {
+    return fail(Code::not_found, "this connection has no load {}",
+                static_cast<std::uint64_t>(load));
+  }
+  if (found->second.cancelled) {
+    return fail(Code::cancelled, "the load was cancelled by an eviction");
+  }
+  return &found->second;
+}
+
+void Core::granted(Session& session, std::uint64_t request, catalog::EntryId load,
+                   memory::Transport transport) {
+  client_of(session).loads[load] = Load{transport, false};
+  fb::GrantedT answer;
+  answer.load = static_cast<std::uint64_t>(load);
+  session.send(request, answer);
+}
+
+Result<> Core::room_for_descriptors(std::size_t more) const {
+  const std::size_t half = options_.descriptor_limit / 2;
+  const std::size_t room = half > kOwnDescriptors ? half - kOwnDescriptors : 0;
+  const std::size_t used = store_.descriptor_count();
+  if (used + more <= room) return {};
+  return fail(Code::exhausted,
+              "the daemon keeps {} of {} descriptors, {} more are needed: use fewer and larger "
+              "segments, evict something, or start the daemon with a higher limit of open files "
+              "(now {})",
+              format_count(used), format_count(room), format_count(more),
+              format_count(options_.descriptor_limit));
+}
+
+void Core::job_over(catalog::EntryId entry) {
+  StoredEntry* stored = store_.find(entry);
+  if (stored == nullptr) return;
+  --stored->jobs;
+  if (!stored->given_back || stored->jobs > 0) return;
+  helper_.release(store_.take(entry), [this, entry] {
+    const auto released = catalog_.released(entry);
+    if (!released) report(Level::error, "released what was not: {}", released.error().message);
+    settle();
+  });
+}
+
+void Core::dispose(std::vector<Fd> descriptors) { helper_.release(std::move(descriptors), {}); }
+
+// ---- effects
+// -------------------------------------------------------------------------------------
+
+void Core::settle() {
+  for (auto effects = catalog_.take_effects(); !effects.empty();
+       effects = catalog_.take_effects()) {
+    for (catalog::Effect& effect : effects) {
+      std::visit([this](auto& each) { carry_out(each); }, effect);
+    }
+  }
+  arm_deadline();
+}
+
+void Core::carry_out(catalog::ReleaseMemory& effect) {
+  StoredEntry* stored = store_.find(effect.entry);
+  if (stored == nullptr) stored = &store_.add(effect.entry, {});
+  stored->given_back = true;
+  ++stored->jobs;
+  job_over(effect.entry);
+}
+
+void Core::carry_out(catalog::Answer& effect) {
+  Session* to = session(effect.session);
+  if (to == nullptr) return;
+  const auto request = static_cast<std::uint64_t>(effect.request);
+  auto& begins = client_of(*to).begins;
+  auto transport = memory::Transport::host_fd;
+  if (const auto begun = begins.find(request); begun != begins.end()) {
+    transport = begun->second;
+    begins.erase(begun);
+  }
+  if (const auto* grant = std::get_if<catalog::Granted>(&effect.what)) {
+    granted(*to, request, grant->load, transport);
+  } else if (const auto* resident = std::get_if<catalog::Resident>(&effect.what)) {
+    fb::ResidentT answer;
+    answer.entry = to_wire_ptr(resident->entry);
+    to->send(request, answer);
+  } else if (const auto* entry = std::get_if<catalog::EntryInfo>(&effect.what)) {
+    fb::EntryT answer;
+    answer.entry = to_wire_ptr(*entry);
+    to->send(request, answer);
+  } else {
+    to->send_failure(request, std::get<Error>(effect.what));
+  }
+}
+
+void Core::carry_out(catalog::Progress& effect) {
+  Session* to = session(effect.session);
+  if (to == nullptr || !to->idle()) return;  // who does not read has no use for more of it
+  fb::ProgressT event;
+  event.entry = to_wire_ptr(*effect.entry);
+  event.rate_bytes_per_s = effect.rate_bytes_per_s;
+  to->send(static_cast<std::uint64_t>(effect.request), event);
+}
+
+void Core::carry_out(catalog::CancelLoad& effect) {
+  const auto client = clients_.find(effect.session);
+  if (client == clients_.end()) return;
+  const auto load = client->second.loads.find(effect.load);
+  if (load != client->second.loads.end()) load->second.cancelled = true;
+}
+
+void Core::arm_deadline() {
+  const auto next = catalog_.next_deadline();
+  if (next == armed_for_) return;
+  armed_for_ = next;
+  deadline_.reset();
+  if (!next) return;
+  deadline_ = loop_.at(*next, [this] {
+    armed_for_.reset();
+    catalog_.expire(now());
+    settle();
+  });
+}
+
+}  // namespace wc::daemon

@@ -1,0 +1,111 @@
+// What the daemon is, between its sockets and its helper: the catalog, the descriptors that belong
+// to it, and the sessions. Handlers (handlers.hpp) work on it; it carries out what the catalog
+// decides. Thread rule: the event loop's.
+//
+// Invariant: after each message, answer and deadline, settle() has run, so that the catalog has no
+// effect left that was not carried out.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <unordered_map>
+
+#include "base/result.hpp"
+#include "catalog/catalog.hpp"
+#include "daemon/access_policy.hpp"
+#include "daemon/event_loop.hpp"
+#include "daemon/helper_client.hpp"
+#include "daemon/session.hpp"
+#include "daemon/store.hpp"
+
+namespace wc::daemon {
+
+/// A load that a session was granted, until it is over.
+struct Load {
+  memory::Transport transport = memory::Transport::host_fd;
+  bool cancelled = false;
+};
+
+/// A connection with what it has under way.
+struct Client {
+  std::unique_ptr<Session> session;
+  std::map<catalog::EntryId, Load> loads;
+  std::map<std::uint64_t, memory::Transport> begins;  // waiting ones, by request
+};
+
+class Core final : public SessionOwner {
+ public:
+  struct Options {
+    AccessPolicy policy{0};
+    Limits limits;
+    std::uint64_t descriptor_limit = 1024;  // of open files
+    std::string epoch;
+    std::string software;
+  };
+
+  Core(EventLoop& loop, HelperClient& helper, Options options);
+  Core(const Core&) = delete;
+  Core& operator=(const Core&) = delete;
+
+  /// A connection whose peer may connect. Errors: as Session::create.
+  Result<> admit(Fd socket, const wire::Peer& peer);
+  [[nodiscard]] std::size_t connections() const { return clients_.size(); }
+
+  // ---- for handlers ----
+
+  [[nodiscard]] catalog::Catalog& catalog() { return catalog_; }
+  [[nodiscard]] Store& store() { return store_; }
+  [[nodiscard]] HelperClient& helper() { return helper_; }
+  [[nodiscard]] const Options& options() const { return options_; }
+  [[nodiscard]] catalog::Now now() const;
+  [[nodiscard]] std::chrono::nanoseconds uptime() const { return loop_.now() - started_; }
+  /// Null: it has ended.
+  [[nodiscard]] Session* session(catalog::SessionId id);
+  [[nodiscard]] Client& client_of(const Session& session);
+  /// Errors: not_found (the session has no such load), cancelled (it was taken away).
+  [[nodiscard]] Result<Load*> load_of(const Session& session, catalog::EntryId load);
+  /// Errors: exhausted (the limit of open files).
+  [[nodiscard]] Result<> room_for_descriptors(std::size_t more) const;
+  void granted(Session& session, std::uint64_t request, catalog::EntryId load,
+               memory::Transport transport);
+  /// A job on the entry is over: gives it back if that waited for the job.
+  void job_over(catalog::EntryId entry);
+  /// Closes descriptors whose last close may take long, where nobody waits for it.
+  void dispose(std::vector<Fd> descriptors);
+  void settle();
+  void stop() { loop_.stop(); }
+
+  // ---- SessionOwner ----
+
+  [[nodiscard]] std::size_t descriptors_due(const Session& session) override;
+  void on_message(Session& session, const wire::fb::Message& message,
+                  std::vector<Fd> descriptors) override;
+  void on_ended(Session& session) override;
+  [[nodiscard]] std::span<std::byte> receive_buffer() override { return buffer_->bytes; }
+
+ private:
+  void carry_out(catalog::ReleaseMemory& effect);
+  void carry_out(catalog::Answer& effect);
+  void carry_out(catalog::Progress& effect);
+  void carry_out(catalog::CancelLoad& effect);
+  void arm_deadline();
+  void bury(catalog::SessionId id);
+  void withdraw_ipc_of(catalog::SessionId publisher);
+
+  EventLoop& loop_;
+  HelperClient& helper_;
+  Options options_;
+  Clock::time_point started_;
+  catalog::Catalog catalog_;
+  Store store_;
+  std::unordered_map<catalog::SessionId, Client> clients_;
+  std::uint64_t next_session_ = 1;
+  std::unique_ptr<wire::PacketBuffer> buffer_ = std::make_unique<wire::PacketBuffer>();
+  std::optional<catalog::Time> armed_for_;
+  EventLoop::Timer deadline_;
+};
+
+}  // namespace wc::daemon

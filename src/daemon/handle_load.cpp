@@ -1,0 +1,236 @@
+// From the right to load to memory that is there: host memory comes from the helper, the memory of
+// a device from its loader.
+#include <algorithm>
+
+#include "base/units.hpp"
+#include "daemon/convert.hpp"
+#include "daemon/handlers.hpp"
+#include "daemon/log.hpp"
+#include "manifest/limits.hpp"
+
+namespace wc::daemon {
+namespace {
+
+using catalog::EntryId;
+using catalog::Reservation;
+
+// What one Reserve asks for, while its memory is being made.
+struct Reserving {
+  catalog::SessionId session{};
+  std::uint64_t request = 0;
+  EntryId load = EntryId::none;
+  std::optional<Reservation> segments;  // nothing: only a manifest
+  bool manifest = false;
+  std::uint64_t manifest_bytes = 0;
+};
+
+// The descriptors that Reserved carries, if they are still there when it is sent.
+SendQueue::Descriptors reserved_descriptors(Store& store, const Reserving& what) {
+  return [&store, what]() -> Result<std::vector<FdView>> {
+    const StoredEntry* stored = store.find(what.load);
+    if (stored == nullptr || stored->given_back) {
+      return fail(Code::cancelled, "the load was over before its memory was handed out");
+    }
+    std::vector<FdView> views;
+    const bool host = stored->transport == memory::Transport::host_fd;
+    const std::size_t first = what.segments ? what.segments->first_segment : 0;
+    const std::size_t count = what.segments && host ? what.segments->segments : 0;
+    for (std::size_t at = first; at < first + count && at < stored->segments.size(); ++at) {
+      const auto& handle = stored->segments[at].handle;
+      if (handle && std::holds_alternative<Fd>(*handle)) views.push_back(std::get<Fd>(*handle));
+    }
+    if (what.manifest) views.push_back(stored->manifest);
+    return views;
+  };
+}
+
+void send_reserved(Core& core, Session& session, const Reserving& what) {
+  fb::ReservedT answer;
+  answer.load = static_cast<std::uint64_t>(what.load);
+  if (const StoredEntry* stored = core.store().find(what.load); stored != nullptr) {
+    for (const StoredSegment& segment : stored->segments) answer.bytes += segment.bytes;
+  }
+  session.send(what.request, answer, reserved_descriptors(core.store(), what));
+}
+
+void keep(Core& core, StoredEntry& stored, const Reserving& what, std::vector<Fd> descriptors) {
+  if (what.manifest) {
+    std::vector<Fd> former;
+    if (stored.manifest) former.push_back(std::move(stored.manifest));
+    if (!former.empty()) core.dispose(std::move(former));
+    stored.manifest = std::move(descriptors.back());
+    stored.manifest_bytes = what.manifest_bytes;
+    descriptors.pop_back();
+  }
+  if (!what.segments) return;
+  std::size_t at = what.segments->first_segment;
+  for (Fd& descriptor : descriptors) stored.segments.at(at++).handle = std::move(descriptor);
+}
+
+void reserve_failed(Core& core, StoredEntry& stored, const Reserving& what) {
+  if (!what.segments) return;
+  stored.segments.resize(what.segments->first_segment);
+  core.catalog().reserve_failed(what.load, *what.segments);
+}
+
+// The helper's answer. The session, the load, or both may be over by now.
+void reserve_answered(Core& core, const Reserving& what, Result<HelperClient::Done> done) {
+  StoredEntry& stored = *core.store().find(what.load);  // kept by the job that this ends
+  const std::size_t segments =
+      what.segments && stored.transport == memory::Transport::host_fd ? what.segments->segments : 0;
+  if (done && done->descriptors.size() != segments + (what.manifest ? 1 : 0)) {
+    core.dispose(std::move(done->descriptors));
+    done = fail(Code::internal, "the helper answered with another number of descriptors");
+  }
+  Session* session = core.session(what.session);
+  if (done) {
+    keep(core, stored, what, std::move(done->descriptors));
+    if (session != nullptr) send_reserved(core, *session, what);
+  } else {
+    reserve_failed(core, stored, what);
+    if (session != nullptr) session->send_failure(what.request, done.error());
+  }
+  core.job_over(what.load);
+  core.settle();
+}
+
+Result<> check_reserve(Call& call, const fb::ReserveT& message, const StoredEntry* stored) {
+  if (stored != nullptr && stored->jobs > 0) {
+    return fail(Code::busy, "the load's last request is still being worked on");
+  }
+  if (message.segments.empty() && (stored == nullptr || message.manifest_bytes == 0)) {
+    return fail(Code::invalid_argument,
+                "nothing to reserve: segments come first, then or with them the manifest");
+  }
+  if (message.manifest_bytes > manifest::kMaxManifestBytes) {
+    return fail(Code::invalid_argument, "a manifest of {}; it has {} at most",
+                format_bytes(message.manifest_bytes), format_bytes(manifest::kMaxManifestBytes));
+  }
+  return call.core.room_for_descriptors(2 * (message.segments.size() + 1));
+}
+
+// Accounts the segments and makes their places in the store.
+Result<Reservation> account(Call& call, EntryId load, memory::Transport transport,
+                            const std::vector<std::uint64_t>& sizes) {
+  const Reservation reservation = TRY(call.core.catalog().reserve(call.session.id(), load, sizes));
+  Store& store = call.core.store();
+  StoredEntry* stored = store.find(load);
+  if (stored == nullptr) {
+    StoredEntry fresh;
+    fresh.transport = transport;
+    fresh.owner = call.session.id();
+    stored = &store.add(load, std::move(fresh));
+  }
+  for (const std::uint64_t bytes : sizes) stored->segments.push_back({bytes, 0, {}});
+  return reservation;
+}
+
+}  // namespace
+
+Result<> handle(Call& call, const fb::BeginT& message) {
+  const auto transport = TRY(transport_for(message.device, message.transport));
+  const auto now = call.core.now();
+  catalog::BeginRequest wanted;
+  wanted.name = message.name;
+  wanted.form = message.form;
+  wanted.device = message.device;
+  wanted.fingerprint = message.fingerprint;
+  wanted.aliases = message.aliases;
+  wanted.structure = message.structure;
+  wanted.source = message.source;
+  wanted.total_bytes = message.total_bytes;
+  wanted.rank = message.rank;
+  wanted.world = message.world == 0 ? 1 : message.world;
+  wanted.transport = static_cast<std::uint8_t>(transport);
+  wanted.replace = message.replace;
+  wanted.wait = message.wait;
+  if (message.wait) wanted.deadline = deadline_after(message.timeout_ms, now);
+  const auto decision = TRY(call.core.catalog().begin(
+      call.session.id(), catalog::RequestId{call.request}, std::move(wanted), now));
+  if (!decision) {
+    call.core.client_of(call.session).begins[call.request] = transport;
+    return {};
+  }
+  if (const auto* grant = std::get_if<catalog::Granted>(&*decision)) {
+    call.core.granted(call.session, call.request, grant->load, transport);
+    return {};
+  }
+  fb::ResidentT answer;
+  answer.entry = to_wire_ptr(std::get<catalog::Resident>(*decision).entry);
+  call.session.send(call.request, answer);
+  return {};
+}
+
+Result<> handle(Call& call, const fb::ReserveT& message) {
+  const EntryId load{message.load};
+  const Load* granted = TRY(call.core.load_of(call.session, load));
+  TRY(check_reserve(call, message, call.core.store().find(load)));
+  Reserving what;
+  what.session = call.session.id();
+  what.request = call.request;
+  what.load = load;
+  what.manifest = message.manifest_bytes > 0;
+  what.manifest_bytes = message.manifest_bytes;
+  if (!message.segments.empty()) {
+    what.segments = TRY(account(call, load, granted->transport, message.segments));
+  }
+  const bool host = granted->transport == memory::Transport::host_fd;
+  const std::vector<std::uint64_t> none;
+  const auto& sizes = host ? message.segments : none;
+  if (sizes.empty() && !what.manifest) {
+    send_reserved(call.core, call.session, what);
+    return {};
+  }
+  ++call.core.store().find(load)->jobs;
+  call.core.helper().reserve(sizes, message.manifest_bytes,
+                             [&core = call.core, what](Result<HelperClient::Done> done) {
+                               reserve_answered(core, what, std::move(done));
+                             });
+  return {};
+}
+
+Result<> handle(Call& call, const fb::SupplyT& message) {
+  const EntryId load{message.load};
+  const Load* granted = TRY(call.core.load_of(call.session, load));
+  if (granted->transport == memory::Transport::host_fd) {
+    return fail(Code::invalid_argument,
+                "host memory is the daemon's: it is reserved, not supplied");
+  }
+  StoredEntry* stored = call.core.store().find(load);
+  if (stored == nullptr || message.index >= stored->segments.size()) {
+    return fail(Code::invalid_argument, "segment {} has not been reserved", message.index);
+  }
+  StoredSegment& segment = stored->segments[message.index];
+  if (!message.segment || message.segment->bytes != segment.bytes) {
+    return fail(Code::invalid_argument, "segment {} was reserved with {} bytes, {} are supplied",
+                message.index, format_count(segment.bytes),
+                format_count(message.segment ? message.segment->bytes : 0));
+  }
+  if (segment.handle) {
+    return fail(Code::invalid_argument, "segment {} has been supplied already", message.index);
+  }
+  segment.handle = TRY(to_handle(*message.segment, granted->transport, call.descriptors));
+  segment.address = message.segment->address;
+  call.session.send(call.request, fb::DoneT());
+  return {};
+}
+
+// No answer, whatever comes of it: the next request tells.
+Result<> handle(Call& call, const fb::ReportProgressT& message) {
+  static_cast<void>(call.core.catalog().progress(call.session.id(), EntryId{message.load},
+                                                 message.done_bytes, message.total_bytes,
+                                                 call.core.now()));
+  return {};
+}
+
+Result<> handle(Call& call, const fb::AbandonT& message) {
+  const EntryId load{message.load};
+  TRY(call.core.catalog().abandon(call.session.id(), load, call.core.now()));
+  call.core.client_of(call.session).loads.erase(load);
+  report(Level::info, "load {} of pid {} was given up: {}: {}", message.load,
+         call.session.peer().pid, name_of(code_of(message.code)), message.message);
+  call.session.send(call.request, fb::DoneT());
+  return {};
+}
+
+}  // namespace wc::daemon

@@ -1,0 +1,71 @@
+#include "daemon/convert.hpp"
+#include "daemon/handlers.hpp"
+
+namespace wc::daemon {
+namespace {
+
+void send_entry(Call& call, const catalog::EntryInfo& entry) {
+  fb::EntryT answer;
+  answer.entry = to_wire_ptr(entry);
+  call.session.send(call.request, answer);
+}
+
+}  // namespace
+
+Result<> handle(Call& call, const fb::AttachT& message) {
+  const auto attached = TRY(
+      call.core.catalog().attach(call.session.id(), to_catalog(message.selector), call.core.now()));
+  const catalog::EntryId id = attached.entry.id;
+  const StoredEntry* stored = call.core.store().find(id);
+  if (stored == nullptr) {
+    static_cast<void>(call.core.catalog().detach(call.session.id(), attached.lease));
+    return fail(Code::internal, "entry {} of \"{}\" has no memory", static_cast<std::uint64_t>(id),
+                attached.entry.name);
+  }
+  fb::AttachedT answer;
+  answer.lease = static_cast<std::uint64_t>(attached.lease);
+  answer.entry = to_wire_ptr(attached.entry);
+  answer.manifest_bytes = stored->manifest_bytes;
+  answer.segments.reserve(stored->segments.size());
+  for (const StoredSegment& segment : stored->segments) {
+    answer.segments.push_back(std::make_unique<fb::SegmentInfoT>(to_wire(segment)));
+  }
+  // The packet may wait in the queue while its lease ends and the memory goes.
+  call.session.send(call.request, answer,
+                    [&store = call.core.store(), id]() -> Result<std::vector<FdView>> {
+                      const StoredEntry* now = store.find(id);
+                      if (now != nullptr && !now->given_back) return now->descriptors();
+                      return fail(Code::cancelled, "the lease ended before its answer was read");
+                    });
+  return {};
+}
+
+Result<> handle(Call& call, const fb::DetachT& message) {
+  TRY(call.core.catalog().detach(call.session.id(), catalog::LeaseId{message.lease}));
+  call.session.send(call.request, fb::DoneT());
+  return {};
+}
+
+Result<> handle(Call& call, const fb::LookupT& message) {
+  const auto entry = TRY(call.core.catalog().lookup(to_catalog(message.selector)));
+  send_entry(call, entry);
+  return {};
+}
+
+Result<> handle(Call& call, const fb::WaitT& message) {
+  const auto now = call.core.now();
+  const auto entry = TRY(call.core.catalog().wait(
+      call.session.id(), catalog::RequestId{call.request}, to_catalog(message.selector),
+      deadline_after(message.timeout_ms, now), now));
+  if (entry) send_entry(call, *entry);
+  return {};
+}
+
+Result<> handle(Call& call, const fb::CancelT& message) {
+  static_cast<void>(
+      call.core.catalog().cancel(call.session.id(), catalog::RequestId{message.request}));
+  call.session.send(call.request, fb::DoneT());
+  return {};
+}
+
+}  // namespace wc::daemon
