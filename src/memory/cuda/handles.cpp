@@ -1,5 +1,7 @@
 #include "memory/cuda/handles.hpp"
 
+#include <algorithm>
+
 #include "base/units.hpp"
 
 namespace wc::memory::cuda {
@@ -33,8 +35,9 @@ Result<Fd> export_memory(const Driver& driver, const PhysicalMemory& memory) {
 
 Result<AddressRange> reserve_range(const Driver& driver, std::size_t bytes, CuDevicePtr wanted) {
   CuDevicePtr address = 0;
-  TRY(WC_CU_CALL(driver, cuMemAddressReserve, &address, bytes, 0, wanted, 0));
-  AddressRange range(driver, Range{address, bytes});
+  const std::size_t size = wanted != 0 ? std::max(bytes, kSmallestHintedRange) : bytes;
+  TRY(WC_CU_CALL(driver, cuMemAddressReserve, &address, size, 0, wanted, 0));
+  AddressRange range(driver, Range{address, size});
   if (wanted != 0 && address != wanted) {
     return fail(Code::busy, "the address {:#x} for {} is taken in this process", wanted,
                 format_bytes(bytes));
@@ -43,10 +46,10 @@ Result<AddressRange> reserve_range(const Driver& driver, std::size_t bytes, CuDe
 }
 
 Result<MappedRange> map_memory(const Driver& driver, const AddressRange& range,
-                               const PhysicalMemory& memory) {
-  const Range& at = range.get();
-  TRY(WC_CU_CALL(driver, cuMemMap, at.address, at.bytes, 0, memory.get(), 0));
-  return MappedRange(driver, at);
+                               const PhysicalMemory& memory, std::size_t bytes) {
+  const CuDevicePtr address = range.get().address;
+  TRY(WC_CU_CALL(driver, cuMemMap, address, bytes, 0, memory.get(), 0));
+  return MappedRange(driver, Range{address, bytes});
 }
 
 Result<> set_access(const Driver& driver, const Range& range, CuDevice device, int flags) {

@@ -63,7 +63,7 @@ Result<std::unique_ptr<View>> map_physical(const Driver& driver, const PrimaryCo
                                            const PhysicalMemory& memory,
                                            const ImportOptions& options) {
   AddressRange range = TRY(reserve_range(driver, options.bytes, options.address));
-  MappedRange mapped = TRY(map_memory(driver, range, memory));
+  MappedRange mapped = TRY(map_memory(driver, range, memory, options.bytes));
   const int flags = options.access == Access::write ? kAccessReadWrite : kAccessRead;
   TRY(set_access(driver, mapped.get(), context.get().device, flags));
   return std::make_unique<VmmView>(driver, context, std::move(range), std::move(mapped),
@@ -132,8 +132,10 @@ Result<std::unique_ptr<View>> import_segment(const Driver& driver, const Primary
   }
   const PhysicalMemory memory = TRY(import_memory(driver, fd));
   auto view = map_physical(driver, context, memory, options);
-  if (!view && view.error().origin == "CUDA_ERROR_INVALID_VALUE") {
-    // What the driver says where the memory is smaller than its sender claims, or another GPU's.
+  if (!view && (view.error().origin == "CUDA_ERROR_INVALID_VALUE" ||
+                view.error().origin == "CUDA_ERROR_NOT_SUPPORTED")) {
+    // What the driver says where the memory is another GPU's, or of another size than its sender
+    // claims (driver 580.159).
     view.error().code = Code::corrupt;
     view.error().message += format(" (the descriptor does not hold {} of this GPU's memory)",
                                    format_bytes(options.bytes));

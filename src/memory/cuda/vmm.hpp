@@ -35,8 +35,8 @@ struct Recipe {
                                                         const PrimaryContext& context,
                                                         Segment& segment);
 
-/// Of another process's, taken over as a descriptor. The size is what the sender says: mapping more
-/// than there is fails (`corrupt`), mapping less is refused by the driver too.
+/// Of another process's, taken over as a descriptor. The size is what the sender says; the driver
+/// refuses any other than the memory's (`corrupt`).
 [[nodiscard]] Result<std::unique_ptr<View>> import_segment(const Driver& driver,
                                                            const PrimaryContext& context, Fd fd,
                                                            const ImportOptions& options);

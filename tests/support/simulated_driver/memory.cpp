@@ -19,10 +19,13 @@ int gpu_of(CuDevice device) {
              : -1;
 }
 
+// Smaller ranges come from a pool, wherever that is, as the real driver's do.
+constexpr std::size_t kSmallestHinted = std::size_t{32} << 20;
+
 // A range of addresses that nothing else in this process has, at a 2 MiB boundary.
 void* reserve(std::size_t bytes, CuDevicePtr hint) {
   constexpr int kFlags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE;
-  if (hint != 0) {
+  if (hint != 0 && bytes >= kSmallestHinted) {
     void* at = ::mmap(pointer(hint), bytes, PROT_NONE, kFlags | MAP_FIXED_NOREPLACE, -1, 0);
     if (at == pointer(hint)) return at;
     if (at != MAP_FAILED) ::munmap(at, bytes);
@@ -144,11 +147,11 @@ CuResult cuMemMap(CuDevicePtr address, std::size_t bytes, std::size_t offset, Cu
   if (const CuResult due = enter(s, "cuMemMap"); due != CuResult::success) return due;
   const auto range = s.ranges.find(address);
   const auto memory = s.memory.find(handle);
-  if (range == s.ranges.end() || memory == s.memory.end() || offset != 0 ||
-      s.mappings.contains(address) || bytes > range->second.bytes ||
-      bytes != memory->second.bytes) {
+  if (range == s.ranges.end() || memory == s.memory.end() || s.mappings.contains(address) ||
+      bytes > range->second.bytes) {
     return CuResult::invalid_value;
   }
+  if (offset != 0 || bytes != memory->second.bytes) return CuResult::not_supported;
   // Mapped, and not accessible until cuMemSetAccess says so.
   void* at = ::mmap(pointer(address), bytes, PROT_NONE, MAP_SHARED | MAP_FIXED,
                     memory->second.file.get(), 0);
