@@ -1,0 +1,117 @@
+// The right to fill an entry, from being granted to the one atomic step that makes it visible:
+// begin, reserve segments, write through their views, publish. A publication that ends in any other
+// way is abandoned, and its memory given back.
+//
+// Thread rule: one thread at a time; report_progress() from any. In a forked child nothing can be
+// done with it but to drop it.
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "base/result.hpp"
+#include "client/connection.hpp"
+#include "client/progress.hpp"
+#include "memory/device.hpp"
+
+namespace wc::client {
+
+struct BeginOptions {
+  std::string name = {};
+  std::string form = "raw";  // or the canonical JSON of what an engine made
+  std::uint32_t rank = 0;
+  std::uint32_t world = 1;
+  std::shared_ptr<memory::Device> device = {};      // required
+  std::optional<memory::Transport> transport = {};  // nothing: the device's default
+  std::string fingerprint = {};           // 32 hexadecimal digits where the content is known
+  std::vector<std::string> aliases = {};  // of the source
+  std::string structure = {};             // digest of what is known before reading
+  std::uint64_t total_bytes = 0;          // expected, for those who wait
+  std::string source = {};                // for people
+  bool replace = false;                   // other content under the name: a new generation
+  bool wait = true;                       // behind somebody who loads the same
+  std::chrono::nanoseconds wait_limit = kNoLimit;
+  ProgressFunction on_progress = {};
+  const Cancellation* cancellation = nullptr;
+};
+
+struct PublishOptions {
+  std::string fingerprint = {};
+  std::vector<std::string> aliases = {};
+  std::chrono::nanoseconds timeout = kNoLimit;  // sealing and checking take the time they take
+};
+
+class Publication {
+ public:
+  Publication(std::shared_ptr<Connection> connection, std::shared_ptr<memory::Device> device,
+              memory::Transport transport, std::uint64_t load);
+  Publication(const Publication&) = delete;
+  Publication& operator=(const Publication&) = delete;
+  /// Abandons what was not published, without waiting.
+  ~Publication();
+
+  /// Further segments of these sizes, every page there before this returns, mapped for writing.
+  /// Errors: exhausted (needed, free, what could be evicted), cancelled (an operator evicted it),
+  /// invalid_argument (no size, a size of 0, more than 240 in all), and those of Channel::exchange.
+  [[nodiscard]] Result<> reserve(std::span<const std::uint64_t> sizes);
+
+  /// Of all segments reserved so far, in order. Valid until publish(), abandon() or destruction.
+  [[nodiscard]] std::span<memory::View* const> views() const { return view_pointers_; }
+
+  /// Tells those who wait; ten times a second at most, whatever the caller does, and never waits.
+  void report_progress(std::uint64_t done_bytes, std::uint64_t total_bytes);
+
+  /// Unmaps everything for good, hands the manifest over, and makes the entry visible. The
+  /// publication is over, also after an error: nothing is visible then.
+  /// Errors: already_exists (other content has the name), corrupt (the manifest does not fit the
+  /// segments), cancelled, device, exhausted, and those of Channel::exchange.
+  [[nodiscard]] Result<wire::fb::PublishedT> publish(std::span<const std::byte> manifest,
+                                                     const PublishOptions& options);
+
+  /// Gives the right and the memory back; the reason is for the daemon's log. Errors: as above.
+  [[nodiscard]] Result<> abandon(const Error& reason);
+
+  [[nodiscard]] memory::Device& device() const { return *device_; }
+  [[nodiscard]] memory::Transport transport() const { return transport_; }
+
+ private:
+  [[nodiscard]] Result<> reserve_from_daemon(std::span<const std::uint64_t> sizes);
+  [[nodiscard]] Result<> supply(std::span<const std::uint64_t> sizes);
+  [[nodiscard]] Result<> supply_one(std::uint64_t bytes);
+  [[nodiscard]] Result<Answer> ask_for_memory(std::span<const std::uint64_t> sizes,
+                                              std::uint64_t manifest_bytes);
+  [[nodiscard]] Result<> hand_over_manifest(std::span<const std::byte> manifest);
+  [[nodiscard]] Result<wire::fb::PublishedT> publish_steps(std::span<const std::byte> manifest,
+                                                           const PublishOptions& options);
+  void add_view(std::unique_ptr<memory::View> view);
+  [[nodiscard]] Result<> end_writing();
+  void give_up(const Error& reason);
+
+  std::shared_ptr<Connection> connection_;
+  std::shared_ptr<memory::Device> device_;
+  memory::Transport transport_;
+  std::uint64_t load_;
+  bool over_ = false;
+  std::vector<std::unique_ptr<memory::Segment>> segments_;  // of a device that is no host
+  std::vector<std::unique_ptr<memory::View>> views_;
+  std::vector<memory::View*> view_pointers_;
+  std::atomic<std::int64_t> reported_ns_{0};
+};
+
+/// Granted, or what is resident already (under this name from now on).
+using Begun = std::variant<std::unique_ptr<Publication>, wire::fb::EntryInfoT>;
+
+/// Errors: already_exists, busy (somebody loads it and `wait` is not set), timed_out, cancelled,
+/// unsupported (the transport), invalid_argument, exhausted, and those of Channel::exchange.
+[[nodiscard]] Result<Begun> begin(const std::shared_ptr<Connection>& connection,
+                                  const BeginOptions& options);
+
+}  // namespace wc::client
