@@ -1,6 +1,8 @@
 // The border: the body of every exported function that can fail runs inside guarded().
 #pragma once
 
+#include <chrono>
+#include <cstdint>
 #include <exception>
 #include <new>
 #include <string_view>
@@ -35,6 +37,13 @@ int guarded(Body&& body) noexcept {
 /// A text that may be NULL.
 [[nodiscard]] inline std::string_view text_or_empty(const char* text) {
   return text == nullptr ? std::string_view() : std::string_view(text);
+}
+
+/// A time of the ABI; one that no clock can reach is the longest there is.
+[[nodiscard]] inline std::chrono::nanoseconds duration_of(std::uint64_t ns) {
+  constexpr auto kLongest = std::chrono::nanoseconds::max();
+  const bool fits = ns < static_cast<std::uint64_t>(kLongest.count());
+  return fits ? std::chrono::nanoseconds(static_cast<std::int64_t>(ns)) : kLongest;
 }
 
 }  // namespace wc::api

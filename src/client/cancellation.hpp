@@ -20,6 +20,8 @@ class Cancellation {
   /// Async-signal-safe.
   void cancel() noexcept;
   [[nodiscard]] bool is_cancelled() const noexcept { return cancelled_.load(); }
+  /// For those who look at it between two pieces of work.
+  [[nodiscard]] const std::atomic<bool>& flag() const noexcept { return cancelled_; }
   /// Readable from the moment of cancelling, for poll().
   [[nodiscard]] FdView event() const { return event_; }
 
