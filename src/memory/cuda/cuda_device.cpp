@@ -1,5 +1,8 @@
 #include "memory/cuda/cuda_device.hpp"
 
+#include <mutex>
+#include <optional>
+
 #include "base/units.hpp"
 #include "memory/cuda/staging_writer.hpp"
 #include "memory/cuda/vmm.hpp"
@@ -9,17 +12,14 @@ namespace {
 
 class CudaDevice final : public Device {
  public:
-  CudaDevice(std::shared_ptr<const Driver> driver, Gpu gpu, PrimaryContext context, Recipe recipe)
-      : driver_(std::move(driver)),
-        gpu_(std::move(gpu)),
-        context_(std::move(context)),
-        recipe_(recipe) {
+  CudaDevice(std::shared_ptr<const Driver> driver, Gpu gpu, PrimaryContext context,
+             std::size_t granularity_bytes)
+      : driver_(std::move(driver)), gpu_(std::move(gpu)), context_(std::move(context)) {
     info_.uuid = gpu_.uuid;
     info_.ordinal = gpu_.ordinal;
     info_.name = gpu_.name;
     info_.total_bytes = gpu_.total_bytes;
-    info_.granularity_bytes = recipe_.granularity_bytes;
-    info_.segment_flags = recipe_.flags;
+    info_.granularity_bytes = granularity_bytes;
     info_.transports = {Transport::vmm_fd};
   }
 
@@ -34,14 +34,15 @@ class CudaDevice final : public Device {
   }
 
   [[nodiscard]] Result<std::unique_ptr<Segment>> create(std::uint64_t bytes) override {
-    const std::uint64_t granule = recipe_.granularity_bytes;
+    const std::uint64_t granule = info_.granularity_bytes;
     if (bytes == 0 || bytes > gpu_.total_bytes * 2) {
       return fail(bytes == 0 ? Code::invalid_argument : Code::exhausted,
                   "a segment of {} on \"{}\", which has {}", format_bytes(bytes), gpu_.uuid,
                   format_bytes(gpu_.total_bytes));
     }
     const std::uint64_t rounded = (bytes + granule - 1) / granule * granule;
-    auto segment = create_segment(*driver_, recipe_, rounded);
+    const Recipe recipe = TRY(this->recipe());
+    auto segment = create_segment(*driver_, recipe, rounded);
     if (!segment && segment.error().code == Code::exhausted) {
       const auto free = free_bytes();
       segment.error().message +=
@@ -72,11 +73,22 @@ class CudaDevice final : public Device {
   }
 
  private:
+  // Found by trial when the first segment is made: readers need none.
+  Result<Recipe> recipe() {
+    const std::lock_guard lock(mutex_);
+    if (!recipe_) {
+      recipe_ = TRY(find_recipe(*driver_, gpu_));
+      info_.segment_flags = recipe_->flags;
+    }
+    return *recipe_;
+  }
+
   std::shared_ptr<const Driver> driver_;
   Gpu gpu_;
   PrimaryContext context_;
-  Recipe recipe_;
   DeviceInfo info_;
+  std::mutex mutex_;  // of the recipe
+  std::optional<Recipe> recipe_;
 };
 
 }  // namespace
@@ -85,9 +97,9 @@ Result<std::unique_ptr<Device>> open_cuda_device(std::shared_ptr<const Driver> d
                                                  const std::string& which) {
   Gpu gpu = TRY(find_gpu(*driver, which));
   PrimaryContext context = TRY(retain_context(*driver, gpu.device));
-  const Recipe recipe = TRY(find_recipe(*driver, gpu));
+  const std::size_t granularity = TRY(granularity_of(*driver, gpu));
   return std::make_unique<CudaDevice>(std::move(driver), std::move(gpu), std::move(context),
-                                      recipe);
+                                      granularity);
 }
 
 }  // namespace wc::memory::cuda

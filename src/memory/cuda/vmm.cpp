@@ -72,6 +72,20 @@ Result<std::unique_ptr<View>> map_physical(const Driver& driver, const PrimaryCo
 
 }  // namespace
 
+Result<std::size_t> granularity_of(const Driver& driver, const Gpu& gpu) {
+  if (!driver.has_vmm() || !gpu.vmm) {
+    return fail(Code::unsupported,
+                "\"{}\" ({}) can't export memory as a descriptor with this driver, so transport "
+                "vmm_fd can't serve there; host_fd, on device cpu, is left",
+                gpu.uuid, gpu.name);
+  }
+  CuMemAllocationProp prop;
+  prop.location.id = gpu.device;
+  std::size_t bytes = 0;
+  TRY(WC_CU_CALL(driver, cuMemGetAllocationGranularity, &bytes, &prop, kGranularityMinimum));
+  return bytes;
+}
+
 Result<Recipe> find_recipe(const Driver& driver, const Gpu& gpu) {
   struct Attempt {
     bool rdma;
@@ -79,12 +93,7 @@ Result<Recipe> find_recipe(const Driver& driver, const Gpu& gpu) {
   };
   constexpr std::array<Attempt, 4> kAttempts = {
       {{true, true}, {true, false}, {false, true}, {false, false}}};
-  if (!driver.has_vmm() || !gpu.vmm) {
-    return fail(Code::unsupported,
-                "\"{}\" ({}) can't export memory as a descriptor with this driver: transport "
-                "vmm_fd can't serve there; torch_ipc is left",
-                gpu.uuid, gpu.name);
-  }
+  const std::size_t granule = TRY(granularity_of(driver, gpu));
   Result<Recipe> last = fail(Code::internal, "no way to create memory was tried");
   for (const Attempt& attempt : kAttempts) {
     Recipe recipe;
@@ -92,15 +101,9 @@ Result<Recipe> find_recipe(const Driver& driver, const Gpu& gpu) {
     recipe.prop.alloc_flags.gpu_direct_rdma_capable = attempt.rdma ? 1 : 0;
     recipe.prop.requested_handle_types = kHandlePosixFd | (attempt.fabric ? kHandleFabric : 0);
     recipe.flags = (attempt.rdma ? kFlagGpuDirectRdma : 0) | (attempt.fabric ? kFlagFabric : 0);
-    auto granularity = WC_CU_CALL(driver, cuMemGetAllocationGranularity, &recipe.granularity_bytes,
-                                  &recipe.prop, kGranularityMinimum);
-    if (!granularity) {
-      last = std::unexpected(std::move(granularity).error());
-      continue;
-    }
-    auto trial = create_memory(driver, recipe.granularity_bytes, recipe.prop);
+    const auto trial = create_memory(driver, granule, recipe.prop);
     if (trial) return recipe;
-    last = std::unexpected(std::move(trial).error());
+    last = std::unexpected(trial.error());
     if (last.error().code == Code::exhausted) break;
   }
   return last;

@@ -17,9 +17,12 @@ inline constexpr std::uint64_t kFlagFabric = 4;
 /// promise what creation then refuses (fabric handles on an H200, driver 580).
 struct Recipe {
   CuMemAllocationProp prop;
-  std::size_t granularity_bytes = 0;
   std::uint64_t flags = 0;  // as in the manifest
 };
+
+/// What sizes are multiples of. Errors: unsupported (this driver, or this GPU, can't export memory:
+/// says what is left), device.
+[[nodiscard]] Result<std::size_t> granularity_of(const Driver& driver, const Gpu& gpu);
 
 /// Tries the richest flags first, on one granule. Errors: unsupported (no memory of this kind can
 /// be made here), exhausted, device.
