@@ -1,5 +1,6 @@
 #include "manifest/builder.hpp"
 
+#include <array>
 #include <type_traits>
 
 #include "base/units.hpp"
@@ -9,13 +10,6 @@
 
 namespace wc::manifest {
 namespace {
-
-// A record that points into the tensor's own name, shape and strides: the same rules are asked of
-// it as of a record that was read, before anything is added.
-struct Candidate {
-  std::vector<std::int64_t> integers;
-  std::uint32_t strides_at = kContiguous;
-};
 
 std::uint8_t flags_of(const TensorOptions& tensor) {
   return static_cast<std::uint8_t>((tensor.persistent ? kFlagPersistent : 0) |
@@ -108,6 +102,13 @@ Builder::Builder(Builder&&) noexcept = default;
 Builder& Builder::operator=(Builder&&) noexcept = default;
 Builder::~Builder() = default;
 
+void Builder::reserve(std::uint32_t tensors) {
+  constexpr std::size_t kUsualNameBytes = 56;
+  const std::size_t count = std::min(tensors, kMaxTensors);
+  state_->records.reserve(count);
+  state_->text.reserve(count * kUsualNameBytes);
+}
+
 Result<std::uint32_t> Builder::add_segment(const SegmentOptions& segment) {
   TRY(check_room(state_->segments.size(), kMaxSegments, "segments"));
   const auto index = static_cast<std::uint32_t>(state_->segments.size());
@@ -147,20 +148,22 @@ Result<std::uint32_t> Builder::add_tensor(const TensorOptions& tensor) {
   TRY(check_room(state.records.size(), kMaxTensors, "tensors"));
   TRY(check_fields(tensor, state.segments.size(), state.files.size()));
 
-  Candidate candidate;
-  candidate.integers.assign(tensor.shape.begin(), tensor.shape.end());
+  // A record that points into the tensor's own name, shape and strides: the same rules are asked of
+  // it as of a record that was read, before anything is added.
+  std::array<std::int64_t, std::size_t{2} * kMaxRank> integers;
+  const std::size_t rank = tensor.shape.size();
   const bool strided = !tensor.strides.empty() && !row_major(tensor.shape, tensor.strides);
-  if (strided) {
-    candidate.strides_at = static_cast<std::uint32_t>(tensor.shape.size());
-    candidate.integers.insert(candidate.integers.end(), tensor.strides.begin(),
-                              tensor.strides.end());
-  }
-  const Pools pools = {tensor.name, candidate.integers, state.segment_used_bytes, state.file_bytes};
+  std::copy(tensor.shape.begin(), tensor.shape.end(), integers.begin());
+  std::copy(tensor.strides.begin(), tensor.strides.end(),
+            integers.begin() + static_cast<std::ptrdiff_t>(rank));
+  const Pools pools = {tensor.name, std::span(integers).first(rank + tensor.strides.size()),
+                       state.segment_used_bytes, state.file_bytes};
+  const std::uint32_t own_strides = strided ? static_cast<std::uint32_t>(rank) : kContiguous;
   const unsigned bits = state.dtypes[static_cast<std::uint8_t>(tensor.dtype)];
-  const auto unsized = record_of(tensor, 0, 0, 0, candidate.strides_at);
+  const auto unsized = record_of(tensor, 0, 0, 0, own_strides);
   const std::uint64_t bytes = bits == 0 ? 0 : extent_of(pools, unsized, bits).bytes;
-  const auto record = record_of(tensor, bytes, 0, 0, candidate.strides_at);
-  const Rule rule = broken_rule(pools, state.dtypes, record);
+  const auto record = record_of(tensor, bytes, 0, 0, own_strides);
+  const Rule rule = broken_rule(pools, state.dtypes, record, extent_of);
   if (rule != Rule::kept) return Failure(explain(Code::invalid_argument, rule, pools, record));
   if (state.text.size() + tensor.name.size() > kMaxManifestBytes)
     return fail(Code::exhausted, "the names take more than {}", format_bytes(kMaxManifestBytes));

@@ -83,6 +83,8 @@ class Builder {
   Builder& operator=(Builder&&) noexcept;
   ~Builder();
 
+  /// Room for this many tensors; only ever a matter of speed.
+  void reserve(std::uint32_t tensors);
   /// Each returns the index of what was added. Errors: invalid_argument, naming it and the rule.
   [[nodiscard]] Result<std::uint32_t> add_segment(const SegmentOptions& segment);
   [[nodiscard]] Result<std::uint32_t> add_file(const FileOptions& file);

@@ -93,8 +93,9 @@ Result<> check_vector_alignment(const fb::Manifest& root) {
 
 Result<> check_records(const Pools& pools, std::span<const fb::TensorRecord> records) {
   const DtypeBits dtypes;
+  ExtentMemo extents;
   for (const fb::TensorRecord& record : records) {
-    const Rule rule = broken_rule(pools, dtypes, record);
+    const Rule rule = broken_rule(pools, dtypes, record, extents);
     if (rule != Rule::kept) [[unlikely]]
       return Failure(explain(Code::corrupt, rule, pools, record));
   }

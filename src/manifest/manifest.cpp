@@ -60,22 +60,24 @@ AttributeView List<AttributeView>::operator[](std::uint32_t index) const {
 
 TensorView Manifest::tensor(std::uint32_t index) const {
   const fb::TensorRecord& record = records_[index];
-  TensorView view;
-  view.name = {text_ + record.name_at(), record.name_bytes()};
-  view.dtype = static_cast<Dtype>(record.dtype());
-  view.shape = {integers_ + record.shape_at(), record.rank()};
-  if (record.strides_at() != kContiguous)
-    view.strides = {integers_ + record.strides_at(), record.rank()};
-  view.segment = record.segment();
-  view.offset = record.offset();
-  view.bytes = record.bytes();
-  view.kind = static_cast<Kind>(record.kind());
-  view.persistent = (record.flags() & kFlagPersistent) != 0;
-  view.requires_grad = (record.flags() & kFlagRequiresGrad) != 0;
-  view.view = (record.flags() & kFlagView) != 0;
-  if (record.file() != 0) view.file = record.file() - 1;
-  view.file_offset = record.file_offset();
-  return view;
+  const bool strided = record.strides_at() != kContiguous;
+  const auto flag = [&](std::uint8_t bit) { return (record.flags() & bit) != 0; };
+  return {
+      .name = {text_ + record.name_at(), record.name_bytes()},
+      .dtype = static_cast<Dtype>(record.dtype()),
+      .shape = {integers_ + record.shape_at(), record.rank()},
+      .strides = {integers_ + (strided ? record.strides_at() : 0),
+                  strided ? std::size_t{record.rank()} : 0},
+      .segment = record.segment(),
+      .offset = record.offset(),
+      .bytes = record.bytes(),
+      .kind = static_cast<Kind>(record.kind()),
+      .persistent = flag(kFlagPersistent),
+      .requires_grad = flag(kFlagRequiresGrad),
+      .view = flag(kFlagView),
+      .file = record.file() != 0 ? std::optional(record.file() - 1) : std::nullopt,
+      .file_offset = record.file_offset(),
+  };
 }
 
 std::string_view Manifest::tensor_name(std::uint32_t index) const {

@@ -125,9 +125,36 @@ struct Extent {
   return count <= size && at <= size - count;
 }
 
+/// Extents that were good, by what they were computed from: thousands of tensors share a few
+/// shapes. Of one Pools alone.
+class ExtentMemo {
+ public:
+  [[nodiscard]] Extent operator()(const Pools& pools, const fb::TensorRecord& record,
+                                  unsigned bits) {
+    if (record.strides_at() != kContiguous) return extent_of(pools, record, bits);
+    const std::uint64_t key =
+        record.shape_at() | std::uint64_t{record.rank()} << 32 | std::uint64_t{bits} << 40;
+    Slot& slot = slots_[(key * 0x9e3779b97f4a7c15) >> (64 - kSlotBits)];
+    if (slot.key == key) return {Rule::kept, slot.bytes};
+    const Extent extent = extent_of(pools, record, bits);
+    if (extent.rule == Rule::kept) slot = {key, extent.bytes};
+    return extent;
+  }
+
+ private:
+  static constexpr unsigned kSlotBits = 6;
+  struct Slot {
+    std::uint64_t key = ~std::uint64_t{0};  // of no record
+    std::uint64_t bytes = 0;
+  };
+  std::array<Slot, std::size_t{1} << kSlotBits> slots_;
+};
+
 /// Everything that a reader would follow: indices, ranges, the shape's bytes, the segment's bounds.
-[[nodiscard]] inline Rule broken_rule(const Pools& pools, const DtypeBits& dtypes,
-                                      const fb::TensorRecord& record) {
+/// `extent_for` is extent_of, or a memo of it.
+template <typename ExtentFor>
+[[nodiscard]] Rule broken_rule(const Pools& pools, const DtypeBits& dtypes,
+                               const fb::TensorRecord& record, ExtentFor&& extent_for) {
   const std::size_t integers = pools.integers.size();
   if (record.segment() >= pools.segment_used_bytes.size()) return Rule::segment;
   const unsigned bits = dtypes[record.dtype()];
@@ -141,7 +168,7 @@ struct Extent {
   const bool flags = record.flags() > (kFlagPersistent | kFlagRequiresGrad | kFlagView);
   if (record.kind() > 1 || flags || (record.module_at() | record.reserved_0()) != 0)
     return Rule::reserved;
-  const Extent extent = extent_of(pools, record, bits);
+  const Extent extent = extent_for(pools, record, bits);
   if (extent.rule != Rule::kept) return extent.rule;
   if (record.bytes() != extent.bytes) return Rule::bytes;
   if (!within(record.offset(), extent.bytes, pools.segment_used_bytes[record.segment()]))

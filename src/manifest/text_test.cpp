@@ -1,5 +1,6 @@
 #include "manifest/text.hpp"
 
+#include <algorithm>
 #include <random>
 
 #include <gtest/gtest.h>
