@@ -79,7 +79,8 @@ class Catalog {
   // ---- readers ----
 
   /// A lease on the entry. Errors: not_found (with near names), busy (still loading, with its
-  /// progress; draining), invalid_argument (several match: they are listed), exhausted (a bound).
+  /// progress; draining), invalid_argument (several match: they are listed), mismatch (the name has
+  /// other content than the selector's fingerprint or aliases), exhausted (a bound).
   Result<Attached> attach(SessionId session, const Selector& selector, const Now& now);
   /// Errors: not_found (the session has no such lease).
   Result<> detach(SessionId session, LeaseId lease);

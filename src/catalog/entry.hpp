@@ -37,7 +37,8 @@ struct EntryInfo {
 };
 
 /// Empty fields do not select. At least one of name, fingerprint and aliases must be there, unless
-/// a list is asked for; with a name, fingerprint and aliases narrow it down no further.
+/// a list is asked for. Beside a name, fingerprint and aliases are conditions: `mismatch` where the
+/// name has other content. A list, an eviction and leases() pass over the rank.
 struct Selector {
   std::string name;
   std::uint64_t generation = 0;      // of the name; 0: the current one
