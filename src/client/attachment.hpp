@@ -57,6 +57,8 @@ class Attachment {
   [[nodiscard]] std::uint64_t segment_address(std::uint32_t index) const;
   [[nodiscard]] std::uint64_t segment_bytes(std::uint32_t index) const;
   [[nodiscard]] std::uint32_t segment_count() const;
+  /// Of all segments, in order, for reading through the device; valid as long as the addresses.
+  [[nodiscard]] std::vector<memory::View*> views() const;
   /// Of a tensor of manifest(), in this process.
   [[nodiscard]] std::uint64_t address_of(const manifest::TensorView& tensor) const;
 

@@ -46,7 +46,7 @@ struct BeginOptions {
 struct PublishOptions {
   std::string fingerprint = {};
   std::vector<std::string> aliases = {};
-  std::chrono::nanoseconds timeout = kNoLimit;  // sealing and checking take the time they take
+  std::chrono::nanoseconds timeout{0};  // 0: a minute more than the connection's
 };
 
 class Publication {
@@ -78,6 +78,12 @@ class Publication {
 
   /// Gives the right and the memory back; the reason is for the daemon's log. Errors: as above.
   [[nodiscard]] Result<> abandon(const Error& reason);
+
+  /// The physical memory of a device that is no host, which this process made. With torch_ipc it
+  /// must outlive every reader: take it after publish(), and keep it. Otherwise it may go.
+  [[nodiscard]] std::vector<std::unique_ptr<memory::Segment>> take_segments() {
+    return std::move(segments_);
+  }
 
   [[nodiscard]] memory::Device& device() const { return *device_; }
   [[nodiscard]] memory::Transport transport() const { return transport_; }

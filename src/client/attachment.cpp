@@ -1,0 +1,225 @@
+#include "client/attachment.hpp"
+
+#include <algorithm>
+#include <optional>
+#include <utility>
+
+#include <sys/mman.h>
+
+#include "base/units.hpp"
+#include "client/expectation.hpp"
+#include "client/handles.hpp"
+#include "client/operations.hpp"
+#include "memory/host/seal.hpp"
+
+namespace wc::client {
+
+using wire::fb::AttachedT;
+
+struct Attachment::Parts {
+  std::shared_ptr<Connection> connection;
+  AttachedT attached;
+  std::vector<Fd> descriptors;  // until they are mapped
+  bool leased = true;
+  std::shared_ptr<memory::Device> device;  // goes after its views
+  memory::Access access = memory::Access::shared_read;
+  Mapping manifest_bytes;
+  std::optional<manifest::Manifest> manifest;
+  std::vector<std::unique_ptr<memory::View>> views;
+  std::vector<std::uint64_t> addresses;
+};
+
+namespace {
+
+std::string describe(const AttachedT& attached) {
+  return attached.entry == nullptr ? "the entry" : format("\"{}\"", attached.entry->name);
+}
+
+// What the daemon handed over, counted against itself, before any of it is touched.
+Result<> check_shape(const AttachedT& attached, std::size_t descriptors) {
+  if (attached.entry == nullptr) return fail(Code::corrupt, "the daemon attached no entry");
+  if (attached.manifest_bytes == 0 || attached.manifest_bytes > manifest::kMaxManifestBytes) {
+    return fail(Code::corrupt, "a manifest of {} bytes (1 to {})",
+                format_count(attached.manifest_bytes), format_count(manifest::kMaxManifestBytes));
+  }
+  const auto crosses = [](const auto& segment) {
+    return segment->handle.type == wire::fb::Handle::DescriptorHandle;
+  };
+  const auto due = 1 + static_cast<std::size_t>(std::ranges::count_if(attached.segments, crosses));
+  if (descriptors == due) return {};
+  return fail(Code::corrupt, "{} descriptors came where {} are due", descriptors, due);
+}
+
+Result<Mapping> map_manifest(FdView memfd, std::uint64_t bytes) {
+  TRY(memory::check_sealed(memfd, bytes));
+  return Mapping::map(
+      memfd, {.bytes = bytes, .protection = PROT_READ, .flags = MAP_SHARED | MAP_POPULATE});
+}
+
+// What the message says against what the manifest says.
+Result<> check_agreement(const AttachedT& attached, const manifest::Manifest& manifest) {
+  const auto segments = manifest.segments();
+  if (segments.size() != attached.segments.size()) {
+    return fail(Code::corrupt, "the manifest has {} segments, the daemon handed over {}",
+                segments.size(), attached.segments.size());
+  }
+  for (std::uint32_t at = 0; at < segments.size(); ++at) {
+    if (segments[at].bytes == attached.segments[at]->bytes) continue;
+    return fail(Code::corrupt, "segment {} has {} bytes in the manifest, {} in the answer", at,
+                format_count(segments[at].bytes), format_count(attached.segments[at]->bytes));
+  }
+  if (manifest.fingerprint() == attached.entry->fingerprint) return {};
+  return fail(Code::corrupt, "the manifest is of the fingerprint \"{}\", the entry of \"{}\"",
+              manifest.fingerprint(), attached.entry->fingerprint);
+}
+
+Result<> import_segments(Attachment::Parts& parts) {
+  const auto segments = parts.manifest->segments();
+  std::size_t next_descriptor = 1;
+  for (std::uint32_t at = 0; at < segments.size(); ++at) {
+    auto& info = *parts.attached.segments[at];
+    Fd descriptor;
+    if (info.handle.type == wire::fb::Handle::DescriptorHandle)
+      descriptor = std::move(parts.descriptors[next_descriptor++]);
+    auto handle = TRY(handle_from(info.handle, std::move(descriptor)));
+    auto view = parts.device->import(
+        std::move(handle),
+        {.bytes = info.bytes, .access = parts.access, .address = segments[at].address});
+    if (!view) {
+      return Failure(std::move(view).error().within(
+          format("import segment {} ({}): ", at, format_bytes(info.bytes))));
+    }
+    parts.addresses.push_back((*view)->address());
+    parts.views.push_back(*std::move(view));
+  }
+  return {};
+}
+
+Result<> map_parts(Attachment::Parts& parts, const AttachOptions& options) {
+  TRY(check_shape(parts.attached, parts.descriptors.size()));
+  auto mapped = map_manifest(parts.descriptors.front(), parts.attached.manifest_bytes);
+  if (!mapped) return Failure(std::move(mapped).error().within("manifest: "));
+  parts.manifest_bytes = *std::move(mapped);
+  auto checked = manifest::Manifest::check(parts.manifest_bytes.bytes(), {.full = false});
+  if (!checked) return Failure(std::move(checked).error().within("manifest: "));
+  parts.manifest = *checked;
+  TRY(check_agreement(parts.attached, *parts.manifest));
+  TRY(check_expectation(options.expect,
+                        {parts.manifest->fingerprint(), parts.manifest->fingerprint_json()}));
+  parts.device = TRY(options.device(parts.attached.entry->device));
+  TRY(import_segments(parts));
+  parts.descriptors.clear();
+  return {};
+}
+
+// One request; while the entry is not there yet, and the caller waits, the wait and then another.
+Result<Answer> ask(Connection& connection, const wire::fb::SelectorT& selector,
+                   const AttachOptions& options) {
+  wire::fb::AttachT request;
+  request.selector = std::make_unique<wire::fb::SelectorT>(selector);
+  const CallOptions call = {.cancellation = options.cancellation,
+                            .descriptors_due = wire::kMaxSegments + 1};
+  const auto patience = Patience::of(options.wait, options.cancellation);
+  for (;;) {
+    auto answer = TRY(connection.channel().exchange(request, call));
+    const auto* failure = answer.message->body_as_Failure();
+    if (failure == nullptr) return answer;
+    Error error = wire::to_error(*failure);
+    const bool may_come = error.code == Code::not_found || error.code == Code::busy;
+    if (!may_come || options.wait == std::chrono::nanoseconds(0) || patience.over())
+      return Failure(std::move(error));
+    const WaitOptions wait = {.limit = patience.left(),
+                              .on_progress = options.on_progress,
+                              .cancellation = options.cancellation};
+    (void)TRY(wait_for_entry(connection, selector, wait));
+  }
+}
+
+}  // namespace
+
+DeviceFinder always(std::shared_ptr<memory::Device> device) {
+  return [device = std::move(device)](std::string_view) { return device; };
+}
+
+Attachment::Attachment(Parts parts) : parts_(std::make_unique<Parts>(std::move(parts))) {}
+
+Attachment::~Attachment() {
+  unmap();
+  if (!parts_->leased || parts_->connection->forked()) return;
+  wire::fb::DetachT request;
+  request.lease = parts_->attached.lease;
+  // What can't be sent now ends with the connection.
+  (void)parts_->connection->channel().post(request);
+}
+
+const wire::fb::EntryInfoT& Attachment::entry() const { return *parts_->attached.entry; }
+const manifest::Manifest& Attachment::manifest() const { return *parts_->manifest; }
+std::uint64_t Attachment::segment_address(std::uint32_t index) const {
+  return parts_->addresses[index];
+}
+std::uint64_t Attachment::segment_bytes(std::uint32_t index) const {
+  return parts_->attached.segments[index]->bytes;
+}
+std::uint32_t Attachment::segment_count() const {
+  return static_cast<std::uint32_t>(parts_->attached.segments.size());
+}
+std::vector<memory::View*> Attachment::views() const {
+  std::vector<memory::View*> views;
+  for (const auto& view : parts_->views) views.push_back(view.get());
+  return views;
+}
+std::uint64_t Attachment::address_of(const manifest::TensorView& tensor) const {
+  return parts_->addresses[tensor.segment] + tensor.offset;
+}
+std::uint64_t Attachment::lease() const { return parts_->attached.lease; }
+std::span<const std::uint8_t> Attachment::ticket() const { return parts_->attached.ticket; }
+const DaemonInfo& Attachment::daemon() const { return parts_->connection->daemon(); }
+memory::Device& Attachment::device() const { return *parts_->device; }
+memory::Access Attachment::access() const {
+  return parts_->views.empty() ? parts_->access : parts_->views.front()->access();
+}
+
+void Attachment::unmap() {
+  const auto host = static_cast<std::uint8_t>(memory::Transport::host_fd);
+  const bool foreign =
+      parts_->attached.entry == nullptr || parts_->attached.entry->transport != host;
+  // A GPU's driver can't be used in a forked child, not even to unmap: its views go with the
+  // process.
+  if (foreign && parts_->connection->forked())
+    for (auto& view : parts_->views) (void)view.release();
+  parts_->views.clear();
+  parts_->addresses.clear();
+  parts_->manifest.reset();
+  parts_->manifest_bytes.reset();
+}
+
+Result<> Attachment::detach() {
+  unmap();
+  if (!std::exchange(parts_->leased, false)) return {};
+  wire::fb::DetachT request;
+  request.lease = parts_->attached.lease;
+  const auto done = parts_->connection->call<wire::fb::DoneT>(request);
+  if (done || done.error().code == Code::disconnected) return {};
+  return Failure(done.error());
+}
+
+Result<std::unique_ptr<Attachment>> attach(const std::shared_ptr<Connection>& connection,
+                                           const wire::fb::SelectorT& selector,
+                                           const AttachOptions& options) {
+  if (!options.device || options.access == memory::Access::write)
+    return fail(Code::invalid_argument, "attach needs a device, and is for reading");
+  auto answer = TRY(ask(*connection, selector, options));
+  Attachment::Parts parts;
+  parts.connection = connection;
+  parts.attached = TRY(wire::body_as<AttachedT>(*answer.message));
+  parts.descriptors = std::move(answer.descriptors);
+  parts.access = options.access;
+  auto mapped = map_parts(parts, options);
+  std::string name = mapped ? std::string() : describe(parts.attached);
+  // Made also where mapping failed: its end gives the lease back.
+  auto attachment = std::make_unique<Attachment>(std::move(parts));
+  if (!mapped) return Failure(std::move(mapped).error().within(format("cannot attach {}: ", name)));
+  return attachment;
+}
+
+}  // namespace wc::client
