@@ -82,6 +82,8 @@ class Checkpoint {
  private:
   struct State;
   explicit Checkpoint(std::unique_ptr<State> state);
+  static Result<Checkpoint> open_resolved(std::unique_ptr<State> state, const std::string& file,
+                                          const OpenOptions& options);
   std::unique_ptr<State> state_;
 };
 

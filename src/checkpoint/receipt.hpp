@@ -7,6 +7,8 @@
 #include <cstdint>
 #include <string>
 
+#include <sys/stat.h>
+
 #include "base/fd.hpp"
 #include "base/result.hpp"
 
@@ -23,6 +25,7 @@ struct Receipt {
 
 /// Errors: io.
 [[nodiscard]] Result<Receipt> receipt_of(FdView fd);
+[[nodiscard]] Receipt receipt_of(const struct stat& status);
 
 /// In words, for messages: "size 4,096 -> 8,192, mtime changed"; empty where they are equal.
 [[nodiscard]] std::string difference(const Receipt& before, const Receipt& after);

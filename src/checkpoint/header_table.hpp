@@ -1,0 +1,51 @@
+// The members of a header's object, taken one by one into a table: rules 9 to 15 and 26, each about
+// what one member says. Where the tensors lie is layout.hpp's. Pure; one parse uses one.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string_view>
+#include <utility>
+
+#include "base/result.hpp"
+#include "checkpoint/header.hpp"
+#include "checkpoint/json.hpp"
+
+namespace wc::checkpoint {
+
+class HeaderTable {
+ public:
+  HeaderTable(JsonReader& reader, const HeaderRules& rules, std::size_t json_bytes)
+      : reader_(reader), rules_(rules) {
+    header_.arena = std::make_unique<std::pmr::monotonic_buffer_resource>(json_bytes / 3 + 64);
+  }
+
+  Result<> add(std::string_view name, JsonValue value);
+  /// No name twice; the table sorted.
+  Result<> close();
+  Header take() && { return std::move(header_); }
+
+ private:
+  struct Fields {
+    bool dtype = false;
+    bool shape = false;
+    bool data_offsets = false;
+  };
+
+  Result<> add_metadata(JsonValue value);
+  Result<> add_tensor(std::string_view name, JsonValue value);
+  Result<> add_field(HeaderTensor& tensor, Fields& fields, std::string_view field, JsonValue value);
+  Result<Dtype> dtype_of(JsonValue& value);
+  Result<std::span<const std::int64_t>> shape_of(JsonValue value);
+  Result<> offsets_of(HeaderTensor& tensor, JsonValue value);
+  std::string_view keep(std::string_view text);
+
+  JsonReader& reader_;
+  const HeaderRules& rules_;
+  Header header_;
+  bool has_metadata_ = false;
+};
+
+}  // namespace wc::checkpoint
