@@ -23,8 +23,7 @@ constexpr auto kRestartPause = 500ms;  // where the last one lived no longer tha
 }  // namespace
 
 Result<std::unique_ptr<HelperClient>> HelperClient::create(EventLoop& loop, HelperProcess process) {
-  std::unique_ptr<HelperClient> client(
-      new HelperClient(loop));  // NOLINT: its constructor is private
+  auto client = std::make_unique<HelperClient>(Made{}, loop);
   TRY(client->adopt(std::move(process)));
   return client;
 }

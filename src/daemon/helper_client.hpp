@@ -22,6 +22,11 @@
 namespace wc::daemon {
 
 class HelperClient {
+  // By create() only.
+  struct Made {
+    explicit Made() = default;
+  };
+
  public:
   struct Done {
     Job job;                      // as the helper answered it
@@ -39,6 +44,7 @@ class HelperClient {
   /// Errors: io (epoll).
   [[nodiscard]] static Result<std::unique_ptr<HelperClient>> create(EventLoop& loop,
                                                                     HelperProcess process);
+  HelperClient(Made, EventLoop& loop) : loop_(loop) {}
   /// Ends the helper and waits for its end.
   ~HelperClient();
   HelperClient(const HelperClient&) = delete;
@@ -68,7 +74,6 @@ class HelperClient {
     bool sent = false;
   };
 
-  explicit HelperClient(EventLoop& loop) : loop_(loop) {}
   void schedule_pump();
   Result<> adopt(HelperProcess process);
   std::uint64_t expect(Job& job, Answer answer);

@@ -28,8 +28,7 @@ void refuse(FdView connection, const Error& error) {
 }  // namespace
 
 Result<std::unique_ptr<Listener>> Listener::create(EventLoop& loop, Fd socket, Options options) {
-  std::unique_ptr<Listener> listener(  // NOLINT: its constructor is private
-      new Listener(loop, std::move(socket), std::move(options)));
+  auto listener = std::make_unique<Listener>(Made{}, loop, std::move(socket), std::move(options));
   listener->spare_ = open_spare();
   if (!listener->spare_) return fail_errno("open \"/dev/null\"");
   listener->watch_ = TRY(loop.watch(listener->socket_, EPOLLIN, *listener));

@@ -18,6 +18,11 @@
 namespace wc::daemon {
 
 class Listener final : public EventHandler {
+  // By create() only.
+  struct Made {
+    explicit Made() = default;
+  };
+
  public:
   struct Options {
     AccessPolicy policy{0};
@@ -29,12 +34,12 @@ class Listener final : public EventHandler {
   /// Errors: as EventLoop::watch; io (no spare descriptor to be had).
   [[nodiscard]] static Result<std::unique_ptr<Listener>> create(EventLoop& loop, Fd socket,
                                                                 Options options);
+  Listener(Made, EventLoop& loop, Fd socket, Options options)
+      : loop_(loop), options_(std::move(options)), socket_(std::move(socket)) {}
+
   void on_ready(std::uint32_t events) override;
 
  private:
-  Listener(EventLoop& loop, Fd socket, Options options)
-      : loop_(loop), options_(std::move(options)), socket_(std::move(socket)) {}
-
   bool accept_one();
   void accept_without_room(int number);
   void take_in(Fd connection);

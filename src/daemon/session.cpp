@@ -23,8 +23,7 @@ constexpr std::chrono::milliseconds kLastRetry = 128ms;
 
 Result<std::unique_ptr<Session>> Session::create(EventLoop& loop, SessionOwner& owner, Fd socket,
                                                  const Options& options) {
-  std::unique_ptr<Session> session(  // NOLINT: its constructor is private
-      new Session(loop, owner, std::move(socket), options));
+  auto session = std::make_unique<Session>(Made{}, loop, owner, std::move(socket), options);
   session->watch_ = TRY(loop.watch(session->socket_, EPOLLIN, *session));
   session->deadline_ = loop.at(Clock::now() + options.limits.hello, [self = session.get()] {
     const std::chrono::nanoseconds limit = self->options_.limits.hello;

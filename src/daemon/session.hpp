@@ -46,6 +46,11 @@ struct PeerText {
 };
 
 class Session final : public EventHandler {
+  // By create() only.
+  struct Made {
+    explicit Made() = default;
+  };
+
  public:
   struct Options {
     catalog::SessionId id{};
@@ -56,6 +61,9 @@ class Session final : public EventHandler {
   /// Errors: as EventLoop::watch.
   [[nodiscard]] static Result<std::unique_ptr<Session>> create(EventLoop& loop, SessionOwner& owner,
                                                                Fd socket, const Options& options);
+
+  Session(Made, EventLoop& loop, SessionOwner& owner, Fd socket, const Options& options)
+      : loop_(loop), owner_(owner), options_(options), socket_(std::move(socket)) {}
 
   [[nodiscard]] catalog::SessionId id() const { return options_.id; }
   [[nodiscard]] const wire::Peer& peer() const { return options_.peer; }
@@ -86,9 +94,6 @@ class Session final : public EventHandler {
   [[nodiscard]] Fd take_socket() { return std::move(socket_); }
 
  private:
-  Session(EventLoop& loop, SessionOwner& owner, Fd socket, const Options& options)
-      : loop_(loop), owner_(owner), options_(options), socket_(std::move(socket)) {}
-
   void receive();
   bool receive_one();
   void flush();

@@ -78,10 +78,13 @@ class DaemonProcess {
   }
 
   [[nodiscard]] std::size_t descriptors() const {
+    std::size_t count = 0;
     std::error_code ignored;
-    const std::filesystem::directory_iterator open(
-        std::filesystem::path("/proc") / std::to_string(pid_) / "fd", ignored);
-    return static_cast<std::size_t>(std::distance(begin(open), end(open)));
+    const std::filesystem::path folder = format("/proc/{}/fd", pid_);
+    for (const auto& entry : std::filesystem::directory_iterator(folder, ignored)) {
+      count += entry.path().empty() ? 0 : 1;
+    }
+    return count;
   }
   /// The first child that the daemon has: its helper.
   [[nodiscard]] pid_t helper() const {
@@ -93,13 +96,6 @@ class DaemonProcess {
   }
 
  private:
-  static std::filesystem::directory_iterator begin(const std::filesystem::directory_iterator& it) {
-    return it;
-  }
-  static std::filesystem::directory_iterator end(const std::filesystem::directory_iterator&) {
-    return {};
-  }
-
   [[noreturn]] static void run(const DaemonOptions& options, pid_t parent, const Fd& tell) {
     ::prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (::getppid() != parent) ::_exit(1);
