@@ -516,8 +516,8 @@ typedef struct wc_evicted {
 WC_API int wc_evict(wc_connection* connection, const wc_selector* selector, int force,
                     wc_evicted* out);
 WC_API int wc_pin(wc_connection* connection, const wc_selector* selector, int pinned);
-/* Refuses new leases and waits until none is left; `undo` ends that. Errors: WC_TIMED_OUT (it stays
- * draining). `options` may be NULL: waits without limit. */
+/* Refuses new leases and waits until none is left; `undo` ends that. Without options, or with a
+ * wait_ns of 0, it waits without limit. Errors: WC_TIMED_OUT (it stays draining). */
 WC_API int wc_drain(wc_connection* connection, const wc_selector* selector, int undo,
                     const wc_wait_options* options);
 /* Ends the daemon. With `drop` the memory is given back; without, it is kept where something keeps

@@ -62,17 +62,18 @@ Result<std::string> Devices::default_id() {
   return gpus.front().uuid;
 }
 
-Result<memory::Device*> Devices::open(const std::string& name) {
+Result<std::shared_ptr<memory::Device>> Devices::open(const std::string& name) {
   const std::lock_guard lock(mutex_);
-  if (const auto known = opened_.find(name); known != opened_.end()) return known->second.get();
-  std::unique_ptr<memory::Device> device;
+  if (const auto known = opened_.find(name); known != opened_.end()) return known->second;
+  std::shared_ptr<memory::Device> device;
   if (name == kHost) {
     device = TRY(memory::open_host_device());
   } else {
     auto opened = TRY(driver());
     device = TRY(memory::cuda::open_cuda_device(std::move(opened), name));
   }
-  return opened_.emplace(name, std::move(device)).first->second.get();
+  opened_.emplace(name, device);
+  return device;
 }
 
 Result<memory::Transport> transport_of(const memory::Device& device, const std::string& name) {

@@ -16,9 +16,8 @@ namespace wc::api {
 
 class Devices {
  public:
-  /// "cpu", "cuda:N" (this process's ordinal) or a UUID; each is opened once, and lives as long as
-  /// this object. Errors: not_found, unsupported, io, device.
-  [[nodiscard]] Result<memory::Device*> open(const std::string& name);
+  /// "cpu" or a UUID; each is opened once. Errors: not_found, unsupported, io, device.
+  [[nodiscard]] Result<std::shared_ptr<memory::Device>> open(const std::string& name);
 
   /// What a user calls a device as the daemon knows it: "cuda:1" becomes a UUID; "", "cpu" and
   /// UUIDs stay as they are. Errors: not_found, unsupported, device.
@@ -35,7 +34,7 @@ class Devices {
 
   std::mutex mutex_;
   std::shared_ptr<const memory::cuda::Driver> driver_;
-  std::map<std::string, std::unique_ptr<memory::Device>> opened_;
+  std::map<std::string, std::shared_ptr<memory::Device>> opened_;
 };
 
 /// Errors: unsupported (the device can't do it: says which it can), as transport_named().

@@ -1,0 +1,268 @@
+// Attachments, and everything that is read out of one. Texts and numbers are views of the manifest:
+// FlatBuffers ends its strings with a zero, so they are C's as they stand.
+#include <chrono>
+#include <utility>
+
+#include "api/attachment.hpp"
+#include "api/convert.hpp"
+#include "api/guard.hpp"
+#include "api/structs.hpp"
+#include "base/units.hpp"
+#include "manifest/selector.hpp"
+
+namespace wc::api {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+static_assert(static_cast<int>(manifest::Kind::parameter) == WC_PARAMETER);
+static_assert(static_cast<int>(manifest::Kind::buffer) == WC_BUFFER);
+
+// Of a FlatBuffers string, absent ones included.
+const char* c_text(std::string_view text) { return text.data() == nullptr ? "" : text.data(); }
+
+wc_tensor tensor_of(const wc_attachment& attachment, std::uint32_t index) {
+  const manifest::TensorView tensor = attachment.inner->manifest().tensor(index);
+  const std::uint64_t address = attachment.segments[tensor.segment] + tensor.offset;
+  wc_tensor out;
+  out.struct_size = sizeof out;
+  out.name = tensor.name.data();
+  out.name_bytes = tensor.name.size();
+  out.shape = tensor.shape.data();
+  out.strides = tensor.strides.empty() ? nullptr : tensor.strides.data();
+  out.data = reinterpret_cast<void*>(static_cast<std::uintptr_t>(address));
+  out.bytes = tensor.bytes;
+  out.offset = tensor.offset;
+  out.segment = tensor.segment;
+  out.rank = static_cast<std::uint32_t>(tensor.shape.size());
+  out.dtype = static_cast<std::int32_t>(tensor.dtype);
+  out.kind = static_cast<std::int32_t>(tensor.kind);
+  out.flags = (tensor.persistent ? std::uint32_t{WC_TENSOR_PERSISTENT} : 0) |
+              (tensor.requires_grad ? std::uint32_t{WC_TENSOR_REQUIRES_GRAD} : 0);
+  return out;
+}
+
+Result<> check_index(std::size_t index, std::size_t count, std::string_view what) {
+  if (index < count) return {};
+  return fail(Code::invalid_argument, "there is no {} {}: the entry has {}", what,
+              format_count(index), format_count(count));
+}
+
+Result<> give_tensors(const wc_attachment& attachment, std::uint32_t first, std::uint32_t count,
+                      wc_tensor* out) {
+  const std::size_t size = out->struct_size;
+  TRY(check_struct_size(size, "wc_tensor"));
+  auto* at = reinterpret_cast<std::byte*>(out);
+  for (std::uint32_t i = 0; i < count; ++i, at += size) {
+    std::memcpy(at, &size, sizeof size);
+    // The element may be shorter than the struct is here, and lie where no wc_tensor may.
+    const wc_tensor tensor = tensor_of(attachment, first + i);
+    std::memcpy(at + sizeof size, reinterpret_cast<const std::byte*>(&tensor) + sizeof size,
+                std::min(size, sizeof tensor) - sizeof size);
+    if (size > sizeof tensor) std::memset(at + sizeof tensor, 0, size - sizeof tensor);
+  }
+  return {};
+}
+
+Failure no_tensor(const wc_attachment& attachment, std::string_view name) {
+  const manifest::Manifest& manifest = attachment.inner->manifest();
+  std::vector<std::string> names;
+  names.reserve(manifest.tensor_count());
+  for (std::uint32_t i = 0; i < manifest.tensor_count(); ++i)
+    names.emplace_back(manifest.tensor_name(i));
+  std::string near;
+  for (const std::string& candidate : manifest::nearest(name, names))
+    near += format("{}\"{}\"", near.empty() ? "; there is " : ", ", candidate);
+  return fail(Code::not_found, "\"{}\" has no tensor \"{}\"{}", attachment.inner->entry().name,
+              name, near);
+}
+
+wc_attribute attribute_of(const manifest::AttributeView& attribute) {
+  wc_attribute out{};
+  out.path = c_text(attribute.path);
+  out.name = c_text(attribute.name);
+  out.of_tensor = attribute.of_tensor ? 1 : 0;
+  out.type = static_cast<std::int32_t>(attribute.value.index()) + WC_VALUE_BOOL;
+  if (const auto* flag = std::get_if<bool>(&attribute.value)) out.integer = *flag ? 1 : 0;
+  if (const auto* number = std::get_if<std::int64_t>(&attribute.value)) out.integer = *number;
+  if (const auto* real = std::get_if<double>(&attribute.value)) out.real = *real;
+  if (const auto* text = std::get_if<std::string_view>(&attribute.value)) {
+    out.data = c_text(*text);
+    out.data_bytes = text->size();
+  }
+  if (const auto* bytes = std::get_if<std::span<const std::byte>>(&attribute.value)) {
+    out.data = bytes->data();
+    out.data_bytes = bytes->size();
+  }
+  return out;
+}
+
+wc_provenance provenance_of(const manifest::Manifest& manifest) {
+  const manifest::ProvenanceView provenance = manifest.provenance();
+  wc_provenance out{};
+  out.fingerprint_json = c_text(manifest.fingerprint_json());
+  out.publisher = c_text(provenance.publisher);
+  out.source = c_text(provenance.source);
+  out.command = c_text(provenance.command);
+  out.host = c_text(provenance.host);
+  out.published_unix_ns = provenance.published_unix_ns;
+  out.took_ns = static_cast<std::uint64_t>(std::max<std::int64_t>(provenance.took_ns, 0));
+  return out;
+}
+
+Result<std::unique_ptr<wc_attachment>> attach_handle(const wc_connection& connection,
+                                                     const wc_selector* selector,
+                                                     const wc_attach_options* given) {
+  const auto start = Clock::now();
+  const auto known = TRY(take_struct_or_default(given, "wc_attach_options"));
+  AttachRequest request;
+  request.wanted = TRY(wanted_of(selector, *connection.devices));
+  request.access = known.access;
+  request.expect = text_or_empty(known.expect);
+  request.wait = duration_of(known.wait_ns);
+  request.cancellation = inner(known.cancellation);
+  ProgressTeller progress(known.progress, known.user);
+
+  auto made = std::make_unique<wc_attachment>();
+  made->inner = TRY(attach(connection, request, progress));
+  made->segments.reserve(made->inner->segment_count());
+  for (std::uint32_t i = 0; i < made->inner->segment_count(); ++i)
+    made->segments.push_back(made->inner->segment_address(i));
+  made->attach_ns = static_cast<std::uint64_t>((Clock::now() - start).count());
+  return made;
+}
+
+std::size_t tensor_count(const wc_attachment* attachment) {
+  return attachment == nullptr ? 0 : attachment->inner->manifest().tensor_count();
+}
+
+}  // namespace
+}  // namespace wc::api
+
+using wc::Result;
+using wc::api::give_struct;
+using wc::api::guarded;
+using wc::api::required;
+
+extern "C" {
+
+int wc_attach(wc_connection* connection, const wc_selector* selector,
+              const wc_attach_options* options, wc_attachment** out) {
+  return guarded([&]() -> Result<> {
+    TRY(required(out, "out"));
+    *out = nullptr;
+    TRY(required(connection, "connection"));
+    auto made = TRY(wc::api::attach_handle(*connection, selector, options));
+    *out = made.release();
+    return {};
+  });
+}
+
+void wc_detach(wc_attachment* attachment) {
+  if (attachment == nullptr) return;
+  // A daemon that does not answer has ended the lease, or will: the mappings are gone either way.
+  (void)guarded([&]() -> Result<> {
+    (void)attachment->inner->detach();
+    return {};
+  });
+  delete attachment;
+}
+
+int wc_attachment_entry(const wc_attachment* attachment, wc_entry_info* out) {
+  return guarded([&]() -> Result<> {
+    TRY(required(attachment, "attachment"));
+    return give_struct(out, wc::api::view_of(attachment->inner->entry()), "wc_entry_info");
+  });
+}
+
+uint64_t wc_attachment_attach_ns(const wc_attachment* attachment) {
+  return attachment == nullptr ? 0 : attachment->attach_ns;
+}
+
+const char* wc_attachment_epoch(const wc_attachment* attachment) {
+  return attachment == nullptr ? "" : attachment->inner->daemon().epoch.c_str();
+}
+
+size_t wc_attachment_tensor_count(const wc_attachment* attachment) {
+  return wc::api::tensor_count(attachment);
+}
+
+int wc_attachment_tensor_at(const wc_attachment* attachment, size_t index, wc_tensor* out) {
+  if (out != nullptr && out->struct_size == sizeof(wc_tensor) &&
+      index < wc::api::tensor_count(attachment)) [[likely]] {
+    *out = wc::api::tensor_of(*attachment, static_cast<std::uint32_t>(index));
+    return WC_OK;
+  }
+  return guarded([&]() -> Result<> {
+    TRY(required(attachment, "attachment"));
+    TRY(wc::api::check_index(index, wc::api::tensor_count(attachment), "tensor"));
+    const auto tensor = wc::api::tensor_of(*attachment, static_cast<std::uint32_t>(index));
+    return give_struct(out, tensor, "wc_tensor");
+  });
+}
+
+int wc_attachment_tensors(const wc_attachment* attachment, size_t first, size_t count,
+                          wc_tensor* out) {
+  return guarded([&]() -> Result<> {
+    TRY(required(attachment, "attachment"));
+    const std::size_t all = wc::api::tensor_count(attachment);
+    if (first > all || count > all - first)
+      return wc::fail(wc::Code::invalid_argument, "{} tensors from {} on: the entry has {}",
+                      wc::format_count(count), wc::format_count(first), wc::format_count(all));
+    if (count == 0) return {};
+    TRY(required(out, "out"));
+    return wc::api::give_tensors(*attachment, static_cast<std::uint32_t>(first),
+                                 static_cast<std::uint32_t>(count), out);
+  });
+}
+
+int wc_attachment_tensor(const wc_attachment* attachment, const char* name, wc_tensor* out) {
+  return guarded([&]() -> Result<> {
+    TRY(required(attachment, "attachment"));
+    TRY(required(name, "name"));
+    const auto found = attachment->inner->manifest().find(name);
+    if (!found) return wc::api::no_tensor(*attachment, name);
+    return give_struct(out, wc::api::tensor_of(*attachment, *found), "wc_tensor");
+  });
+}
+
+size_t wc_attachment_segment_count(const wc_attachment* attachment) {
+  return attachment == nullptr ? 0 : attachment->segments.size();
+}
+
+int wc_attachment_segment_at(const wc_attachment* attachment, size_t index, wc_segment* out) {
+  return guarded([&]() -> Result<> {
+    TRY(required(attachment, "attachment"));
+    TRY(wc::api::check_index(index, attachment->segments.size(), "segment"));
+    const auto at = static_cast<std::uint32_t>(index);
+    const auto described = attachment->inner->manifest().segments()[at];
+    wc_segment segment{};
+    segment.data = reinterpret_cast<void*>(static_cast<std::uintptr_t>(attachment->segments[at]));
+    segment.bytes = attachment->inner->segment_bytes(at);
+    segment.digest = wc::api::c_text(described.digest);
+    return give_struct(out, segment, "wc_segment");
+  });
+}
+
+size_t wc_attachment_attribute_count(const wc_attachment* attachment) {
+  return attachment == nullptr ? 0 : attachment->inner->manifest().attributes().size();
+}
+
+int wc_attachment_attribute_at(const wc_attachment* attachment, size_t index, wc_attribute* out) {
+  return guarded([&]() -> Result<> {
+    TRY(required(attachment, "attachment"));
+    const auto attributes = attachment->inner->manifest().attributes();
+    TRY(wc::api::check_index(index, attributes.size(), "attribute"));
+    const auto attribute = wc::api::attribute_of(attributes[static_cast<std::uint32_t>(index)]);
+    return give_struct(out, attribute, "wc_attribute");
+  });
+}
+
+int wc_attachment_provenance(const wc_attachment* attachment, wc_provenance* out) {
+  return guarded([&]() -> Result<> {
+    TRY(required(attachment, "attachment"));
+    return give_struct(out, wc::api::provenance_of(attachment->inner->manifest()), "wc_provenance");
+  });
+}
+
+}  // extern "C"
