@@ -19,6 +19,17 @@ constexpr std::string_view kMetadata = "__metadata__";
 // A further field's value stands on level 3.
 constexpr unsigned kFurtherLevels = 1;
 
+constexpr std::array<std::string_view, 3> kFields = {"dtype", "shape", "data_offsets"};
+constexpr std::size_t kDtype = 0;
+constexpr std::size_t kShape = 1;
+
+// kFields.size() for a further one.
+std::size_t field_number(std::string_view field) {
+  std::size_t number = 0;
+  while (number < kFields.size() && kFields[number] != field) ++number;
+  return number;
+}
+
 Failure wrong_kind(std::string_view what, std::string_view token, std::string_view wanted) {
   return fail(Code::corrupt, "{} is {}, not {}", what, kind_of(token), wanted);
 }
@@ -26,8 +37,8 @@ Failure wrong_kind(std::string_view what, std::string_view token, std::string_vi
 // Rule 15: plain digits. The token is looked at, since simdjson 3.0.1 takes -0 for an unsigned 0.
 Result<std::uint64_t> integer_of(std::string_view what, std::string_view token,
                                  std::uint64_t highest) {
-  const bool is_number = kind_of(token) == "a number";
-  if (!is_number) return wrong_kind(what, token, "an integer");
+  const char first = token.empty() ? '\0' : token.front();
+  if (first != '-' && (first < '0' || first > '9')) return wrong_kind(what, token, "an integer");
   std::uint64_t number = 0;
   const auto [rest, code] = std::from_chars(token.data(), token.data() + token.size(), number);
   const bool leading_zero = token.size() > 1 && token.front() == '0';
@@ -90,11 +101,13 @@ Result<> HeaderTable::add_tensor(std::string_view name, JsonValue value) {
   }
   HeaderTensor tensor;
   tensor.name = keep(name);
-  Fields fields;
+  std::array<bool, kFields.size()> there = {};
   std::vector<HashedName> further;
   TRY(reader_.each_member(value, [&](std::string_view field, JsonValue inner) -> Result<> {
-    if (field == "dtype" || field == "shape" || field == "data_offsets") {
-      return add_field(tensor, fields, field, inner);
+    const std::size_t number = field_number(field);
+    if (number < kFields.size()) {
+      if (!std::exchange(there[number], true)) return add_field(tensor, number, inner);
+      return fail(Code::corrupt, "the field \"{}\" stands twice", field);
     }
     if (!rules_.compat) {
       return fail(Code::corrupt,
@@ -108,26 +121,19 @@ Result<> HeaderTable::add_tensor(std::string_view name, JsonValue value) {
   if (const HashedName* twice = sort_and_find_twice(further)) {
     return fail(Code::corrupt, "the field {} stands twice", in_quotes(twice->name));
   }
-  for (const auto& [there, field] :
-       {std::pair{fields.dtype, "dtype"}, std::pair{fields.shape, "shape"},
-        std::pair{fields.data_offsets, "data_offsets"}}) {
-    if (!there) return fail(Code::corrupt, "the field \"{}\" is missing", field);
+  for (std::size_t number = 0; number < kFields.size(); ++number) {
+    if (!there[number]) {
+      return fail(Code::corrupt, "the field \"{}\" is missing", kFields[number]);
+    }
   }
   header_.tensors.push_back(tensor);
   return {};
 }
 
-Result<> HeaderTable::add_field(HeaderTensor& tensor, Fields& fields, std::string_view field,
-                                JsonValue value) {
-  bool& there = field == "dtype"   ? fields.dtype
-                : field == "shape" ? fields.shape
-                                   : fields.data_offsets;
-  if (std::exchange(there, true)) {
-    return fail(Code::corrupt, "the field \"{}\" stands twice", field);
-  }
-  if (field == "dtype") {
+Result<> HeaderTable::add_field(HeaderTensor& tensor, std::size_t number, JsonValue value) {
+  if (number == kDtype) {
     tensor.dtype = TRY(dtype_of(value));
-  } else if (field == "shape") {
+  } else if (number == kShape) {
     tensor.shape = TRY(shape_of(value));
   } else {
     TRY(offsets_of(tensor, value));

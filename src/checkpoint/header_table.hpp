@@ -28,15 +28,9 @@ class HeaderTable {
   Header take() && { return std::move(header_); }
 
  private:
-  struct Fields {
-    bool dtype = false;
-    bool shape = false;
-    bool data_offsets = false;
-  };
-
   Result<> add_metadata(JsonValue value);
   Result<> add_tensor(std::string_view name, JsonValue value);
-  Result<> add_field(HeaderTensor& tensor, Fields& fields, std::string_view field, JsonValue value);
+  Result<> add_field(HeaderTensor& tensor, std::size_t number, JsonValue value);
   Result<Dtype> dtype_of(JsonValue& value);
   Result<std::span<const std::int64_t>> shape_of(JsonValue value);
   Result<> offsets_of(HeaderTensor& tensor, JsonValue value);
