@@ -143,7 +143,11 @@ Result<Evicted> Catalog::evict(const Selector& selector, bool force, const Now& 
   const Evicted evicted = account_of(victims);
   std::vector<EntryId> cancelled;
   for (const Entry* load : victims.loads) cancelled.push_back(load->id);
-  for (Set* set : victims.sets) t.take_away(*set);
+  std::set<std::string> names;
+  for (Set* set : victims.sets) {
+    names.insert(*set->name);
+    t.take_away(*set);
+  }
   for (const EntryId id : cancelled) {
     Entry& load = t.entries.at(id);
     Session& loader = t.sessions.at(load.load->session);
@@ -153,6 +157,8 @@ Result<Evicted> Catalog::evict(const Selector& selector, bool force, const Now& 
     t.effects.emplace_back(CancelLoad{loader.id, id});
     t.end_load(load, now);
   }
+  // What is left may be what a selector means now.
+  for (const std::string& name : names) t.wake(name);
   return evicted;
 }
 

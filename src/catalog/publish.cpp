@@ -104,6 +104,7 @@ Result<Publication> Catalog::publish_done(EntryId load, const Summary& summary, 
     reply->entry = t.info(*place);
     if (resident != nullptr) {
       reply->outcome = Outcome::already_resident;
+      t.wake(*destination.name);  // who waits for one of its new aliases
     } else if (place->set->status == Set::Status::pending) {
       reply->outcome = Outcome::prepared;
     }

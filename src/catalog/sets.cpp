@@ -124,7 +124,10 @@ void Tables::drop_if_idle(Set& old) {
              return place.set->status == Set::Status::current;
            });
   });
-  if (!kept) take_away(old);
+  if (kept) return;
+  const Text name = old.name;
+  take_away(old);
+  wake(*name);
 }
 
 void Tables::drop_idle_sets_of(const Entry& entry) {

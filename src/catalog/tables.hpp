@@ -117,6 +117,7 @@ struct Tables {
   template <typename Reply>
   void answer(Waiter& waiter, Reply&& reply);
   void end_wait(Waiter& waiter);
+  /// Answers those whose selector may mean something else now, by this name or by content.
   void wake(std::string_view name);
   void tell(Waiter& waiter, const std::shared_ptr<const EntryInfo>& load, std::uint64_t rate,
             Time now);
