@@ -39,6 +39,9 @@ Result<std::shared_ptr<Connection>> Connection::connect(const ConnectOptions& op
   auto channel = TRY(Channel::create(std::move(dialed.socket), options.timeout));
   auto daemon = greet(*channel, options, dialing.patience);
   if (!daemon) {
+    // What was left of the time says nothing to the caller, who gave all of it.
+    if (daemon.error().code == Code::timed_out)
+      daemon.error() = impatience(Wake::timed_out, "Hello", options.timeout);
     return Failure(
         std::move(daemon).error().within(format("cannot connect to \"{}\": ", dialed.path)));
   }

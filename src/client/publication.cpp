@@ -8,6 +8,7 @@
 
 #include "base/units.hpp"
 #include "client/handles.hpp"
+#include "manifest/limits.hpp"
 #include "memory/host/seal.hpp"
 
 namespace wc::client {
@@ -27,7 +28,7 @@ std::chrono::nanoseconds time_for(std::uint64_t bytes, std::chrono::nanoseconds 
 
 std::uint64_t sum_of(std::span<const std::uint64_t> sizes) {
   std::uint64_t sum = 0;
-  for (const std::uint64_t size : sizes) sum += std::min(size, (std::uint64_t{1} << 56) - 1);
+  for (const std::uint64_t size : sizes) sum += size;  // 240 of at most 2^50
   return sum;
 }
 
@@ -119,7 +120,14 @@ Result<> Publication::reserve(std::span<const std::uint64_t> sizes) {
     return fail(Code::invalid_argument, "{} segments ({} at most)", format_count(count),
                 wire::kMaxSegments);
   }
-  return transport_ == Transport::host_fd ? reserve_from_daemon(sizes) : supply(sizes);
+  const std::uint64_t granularity = std::max<std::uint64_t>(1, device_->info().granularity_bytes);
+  std::vector<std::uint64_t> rounded;
+  for (const std::uint64_t size : sizes) {
+    if (size > manifest::kMaxSegmentBytes - granularity)
+      return fail(Code::invalid_argument, "a segment of {} bytes", format_count(size));
+    rounded.push_back((size + granularity - 1) / granularity * granularity);
+  }
+  return transport_ == Transport::host_fd ? reserve_from_daemon(rounded) : supply(rounded);
 }
 
 Result<Answer> Publication::ask_for_memory(std::span<const std::uint64_t> sizes,
@@ -154,15 +162,8 @@ Result<> Publication::reserve_from_daemon(std::span<const std::uint64_t> sizes) 
 }
 
 Result<> Publication::supply(std::span<const std::uint64_t> sizes) {
-  const std::uint64_t granularity = std::max<std::uint64_t>(1, device_->info().granularity_bytes);
-  std::vector<std::uint64_t> rounded;
-  for (const std::uint64_t size : sizes) {
-    if (size > ~std::uint64_t{0} - granularity)
-      return fail(Code::invalid_argument, "a segment of {} bytes", format_count(size));
-    rounded.push_back((size + granularity - 1) / granularity * granularity);
-  }
-  (void)TRY(ask_for_memory(rounded, 0));
-  for (const std::uint64_t bytes : rounded) TRY(supply_one(bytes));
+  (void)TRY(ask_for_memory(sizes, 0));
+  for (const std::uint64_t bytes : sizes) TRY(supply_one(bytes));
   return {};
 }
 

@@ -58,7 +58,8 @@ class Publication {
   /// Abandons what was not published, without waiting.
   ~Publication();
 
-  /// Further segments of these sizes, every page there before this returns, mapped for writing.
+  /// Further segments of these sizes, rounded up to the device's granularity (the views know to
+  /// what), every page there before this returns, mapped for writing.
   /// Errors: exhausted (needed, free, what could be evicted), cancelled (an operator evicted it),
   /// invalid_argument (no size, a size of 0, more than 240 in all), and those of Channel::exchange.
   [[nodiscard]] Result<> reserve(std::span<const std::uint64_t> sizes);
