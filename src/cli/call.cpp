@@ -19,12 +19,7 @@ Result<Connection> Call::connect() const {
   wc_connect_options options = WC_CONNECT_OPTIONS_INIT;
   options.socket = options_.socket.empty() ? nullptr : options_.socket.c_str();
   options.label = label.c_str();
-  auto connection =
-      made<Connection>([&](wc_connection** out) { return wc_connect(&options, out); });
-  if (!connection && connection.error().code == Code::disconnected) {
-    connection.error().message += "; start a daemon with: weightcache serve --detach";
-  }
-  return connection;
+  return made<Connection>([&](wc_connection** out) { return wc_connect(&options, out); });
 }
 
 Result<> Call::answer(const Json& document, std::string_view text) {

@@ -26,7 +26,7 @@ class Call {
  public:
   Call(const CommonOptions& options, Signals& signals, std::string verb);
 
-  /// Errors: as wc_connect, with the way to start a daemon where there is none.
+  /// Errors: as wc_connect.
   [[nodiscard]] Result<Connection> connect() const;
 
   /// Prints one of both. Errors: io.

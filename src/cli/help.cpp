@@ -30,12 +30,13 @@ std::string row(std::string_view label, std::string_view means, std::size_t at,
   return line + wrapped(means, columns, at) + '\n';
 }
 
+// An empty line between two of them, none behind the last.
 std::string paragraphs(std::string_view text, std::size_t columns) {
   std::string out;
   while (!text.empty()) {
     const std::string_view paragraph = text.substr(0, text.find("\n\n"));
     text.remove_prefix(std::min(text.size(), paragraph.size() + 2));
-    out += wrapped(paragraph, columns, 0) + "\n\n";
+    out += (out.empty() ? "" : "\n") + wrapped(paragraph, columns, 0) + "\n";
   }
   return out;
 }
@@ -100,7 +101,7 @@ std::string program_help(const std::vector<Verb>& verbs, const Options& common,
     const std::string label = verb.alias.empty() ? verb.name : verb.name + ", " + verb.alias;
     rows += row(label, verb.summary, kVerbColumn, columns);
   }
-  return paragraphs(kPurpose, columns) + usage_line() + titled("verbs", rows) +
+  return paragraphs(kPurpose, columns) + "\n" + usage_line() + titled("verbs", rows) +
          titled("first steps", fact_rows(kFirstSteps, 36, columns)) +
          titled("options of every verb",
                 option_rows(common, false, columns) +
@@ -112,7 +113,7 @@ std::string program_help(const std::vector<Verb>& verbs, const Options& common,
 std::string verb_help(const Verb& verb, const Options& common, std::size_t columns) {
   columns = usable(columns);
   return usage_line(verb) + "\n" + paragraphs(verb.description, columns) +
-         titled("arguments", option_rows(verb.options, true, columns)).substr(1) +
+         titled("arguments", option_rows(verb.options, true, columns)) +
          titled("options", option_rows(verb.options, false, columns)) +
          titled("options of every verb", option_rows(common, false, columns)) +
          titled(verb.examples.size() == 1 ? "example" : "examples", example_rows(verb.examples));
