@@ -6,6 +6,7 @@
 #include <optional>
 #include <utility>
 
+#include "base/units.hpp"
 #include "checkpoint/json.hpp"
 #include "checkpoint/listing.hpp"
 #include "checkpoint/shard_index.hpp"
@@ -41,8 +42,8 @@ Result<ShardIndex> read_index(const Beneath& folder) {
   const OpenedFile file = TRY(folder.open_file(name));
   const auto read = [&]() -> Result<ShardIndex> {
     if (file.receipt.size_bytes > kMaxIndexBytes) {
-      return fail(Code::corrupt, "the index is {} bytes long ({} at most)", file.receipt.size_bytes,
-                  kMaxIndexBytes);
+      return fail(Code::corrupt, "the index is {} bytes long ({} at most)",
+                  format_count(file.receipt.size_bytes), format_count(kMaxIndexBytes));
     }
     auto json = std::make_unique<JsonBuffer>();
     TRY(read_at(file.fd, json->resize(file.receipt.size_bytes), 0));
