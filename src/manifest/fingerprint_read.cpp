@@ -95,8 +95,10 @@ Result<Source> read_source(const Json& value) {
   TRY(members.text("selection", source.selection));
   const Json& shards = or_null(members.get("shards"));
   if (!shards.is_null() && !shards.is_array()) return refuse("source.shards", "is no array");
-  for (std::size_t at = 0; at < shards.size(); ++at)
-    source.shards.push_back(TRY(read_shard(shards[at], at)));
+  for (std::size_t at = 0; at < shards.size(); ++at) {
+    SourceShard shard = TRY(read_shard(shards[at], at));
+    source.shards.push_back(std::move(shard));
+  }
   TRY(members.done());
   std::sort(source.shards.begin(), source.shards.end(),
             [](const auto& left, const auto& right) { return left.name < right.name; });

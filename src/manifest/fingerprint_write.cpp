@@ -79,7 +79,8 @@ Result<Json> document_of(const Source& source) {
   for (std::size_t at = 0; at < sorted.size(); ++at) {
     if (at > 0 && sorted[at - 1]->name == sorted[at]->name)
       return refuse(format("source.shards[\"{}\"]", shown(sorted[at]->name)), "stands twice");
-    shards.push_back(TRY(document_of(*sorted[at])));
+    Json shard = TRY(document_of(*sorted[at]));
+    shards.push_back(std::move(shard));
   }
   Json document{{"shards", std::move(shards)}};
   if (!source.selection.empty()) document["selection"] = source.selection;

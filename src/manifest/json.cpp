@@ -55,7 +55,7 @@ class Handler {
     return true;
   }
   bool parse_error(std::size_t position, const std::string& /*token*/,
-                   const nlohmann::detail::exception& /*what*/) {
+                   const Json::exception& /*what*/) {
     if (problem_.empty()) problem_ = format("no valid JSON at byte {}", format_count(position));
     return false;
   }
