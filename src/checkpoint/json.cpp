@@ -101,10 +101,16 @@ Result<std::string_view> JsonReader::text_of(JsonValue& value) {
   // Most texts have no escape: what stands between the quotes is the text, and simdjson has already
   // checked it for UTF-8 and control characters.
   const std::string_view plain = token.substr(1, token.size() - 2);
-  if (plain.find('\\') == std::string_view::npos) return plain;
   std::string_view text;
-  if (const auto error = value.get_string().get(text)) return failure(error);
-  return text;
+  if (plain.find('\\') != std::string_view::npos) {
+    if (const auto error = value.get_string().get(text)) return failure(error);
+    return text;
+  }
+  // It must be taken, not only looked at: the parser skips over what was not taken, and then takes
+  // a text with a colon behind it for a name, and whatever follows for its value.
+  simdjson::ondemand::raw_json_string taken;
+  if (const auto error = value.get_raw_json_string().get(taken)) return failure(error);
+  return plain;
 }
 
 Result<std::string_view> JsonReader::name_of(simdjson::ondemand::field& member) {
@@ -141,7 +147,13 @@ Result<> JsonReader::pass_over(JsonValue value, unsigned levels) {
     TRY(text_of(value));
     return {};
   }
-  if (token == "true" || token == "false" || token == "null" || is_json_number(token)) return {};
+  if (token == "true" || token == "false" || token == "null") return {};
+  if (is_json_number(token)) {
+    // The grammar has no bound; parsers have, and not all the same.
+    double number = 0;
+    if (value.get_double().get(number) == simdjson::SUCCESS) return {};
+    return failure_at(token.data(), "a number is past what 64 bits of floating point hold");
+  }
   return failure_at(token.data(), "no value of JSON begins like this");
 }
 

@@ -66,7 +66,7 @@ class JsonReader {
 
   /// The value's first token, without white space behind: what a message may show.
   [[nodiscard]] static std::string_view token_of(JsonValue& value);
-  /// The text of a value whose token begins with a quote.
+  /// Takes the text of a value whose token begins with a quote.
   [[nodiscard]] Result<std::string_view> text_of(JsonValue& value);
 
  private:

@@ -22,7 +22,8 @@ std::string text_of_shape(std::span<const std::int64_t> shape) {
 }
 
 bool before(const HeaderTensor& left, const HeaderTensor& right) {
-  return left.begin != right.begin ? left.begin < right.begin : left.end < right.end;
+  if (left.begin != right.begin) return left.begin < right.begin;
+  return left.end != right.end ? left.end < right.end : left.name < right.name;
 }
 
 Result<> check_offsets(const HeaderTensor& tensor, std::uint64_t data_bytes) {
@@ -94,7 +95,7 @@ Result<std::uint64_t> bytes_of(Dtype dtype, std::span<const std::int64_t> shape)
 void sort_by_place(std::vector<HeaderTensor>& tensors) {
   // Nearly every writer lists its tensors in this order.
   if (std::is_sorted(tensors.begin(), tensors.end(), before)) return;
-  std::stable_sort(tensors.begin(), tensors.end(), before);
+  std::sort(tensors.begin(), tensors.end(), before);
 }
 
 Result<std::uint64_t> check_layout(std::span<const HeaderTensor> tensors, std::uint64_t data_bytes,

@@ -14,7 +14,7 @@ namespace wc::checkpoint {
 /// Rules 16 and 17: the bytes of a tensor of this dtype and shape. Errors: corrupt.
 [[nodiscard]] Result<std::uint64_t> bytes_of(Dtype dtype, std::span<const std::int64_t> shape);
 
-/// By begin, then by end; tensors without bytes keep the file's order.
+/// By begin, then by end, then by name.
 void sort_by_place(std::vector<HeaderTensor>& tensors);
 
 /// Rules 16 to 23, of tensors sorted by place. Gives the bytes after the last tensor, which are
