@@ -42,10 +42,6 @@ std::string expand_home(std::string_view path) {
   return homely && home != nullptr ? std::string(home).append(path.substr(1)) : std::string(path);
 }
 
-bool names_checkpoint(const std::string& source) {
-  return !source.empty() && checkpoint::survey(expand_home(source)).has_value();
-}
-
 std::string receipt_alias(const checkpoint::Survey& survey) {
   return "receipt:" + receipt_digest(survey);
 }

@@ -15,9 +15,6 @@ namespace wc::api {
 /// What is written with `~` as the shell would read it ("~" and "~/x" only).
 [[nodiscard]] std::string expand_home(std::string_view path);
 
-/// Whether there is such a file, directory, or repository in the hub's local cache.
-[[nodiscard]] bool names_checkpoint(const std::string& source);
-
 /// `receipt:<32 hex>`: device, inode, size, mtime and ctime of every file that counts.
 [[nodiscard]] std::string receipt_alias(const checkpoint::Survey& survey);
 
