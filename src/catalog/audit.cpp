@@ -184,8 +184,12 @@ Result<> audit_waits(const Tables& t) {
 
 Result<> Catalog::audit() const {
   const Tables& t = *tables_;
-  for (const auto& [id, set] : t.sets) TRY(audit_set(t, set));
-  for (const auto& [id, entry] : t.entries) TRY(audit_entry(t, entry));
+  for (const auto& [id, set] : t.sets) {
+    TRY(audit_set(t, set));
+  }
+  for (const auto& [id, entry] : t.entries) {
+    TRY(audit_entry(t, entry));
+  }
   TRY(audit_names(t));
   TRY(audit_accounts(t));
   TRY(audit_leases(t));

@@ -10,7 +10,6 @@ namespace {
 
 using ::testing::AllOf;
 using ::testing::HasSubstr;
-using namespace testing;
 
 TEST(BeginTest, FirstIsGrantedAndTheNextWaitsForIt) {
   Bench bench;

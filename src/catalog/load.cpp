@@ -68,7 +68,8 @@ void Tables::end_load(Entry& entry, const Now& now) {
 Result<Reservation> Catalog::reserve(SessionId session, EntryId load,
                                      std::span<const std::uint64_t> segment_bytes) {
   Tables& t = *tables_;
-  Entry& entry = *TRY(t.load_of(session, load));
+  Entry* loading = TRY(t.load_of(session, load));
+  Entry& entry = *loading;
   if (entry.load->sealing)
     return fail(Code::busy, "load {} is being published", std::to_underlying(load));
   if (segment_bytes.empty() || segment_bytes.size() > kMaxSegments - entry.segments)
@@ -108,7 +109,8 @@ void Catalog::reserve_failed(EntryId load, const Reservation& reservation) {
 Result<> Catalog::progress(SessionId session, EntryId load, std::uint64_t done_bytes,
                            std::uint64_t total_bytes, const Now& now) {
   Tables& t = *tables_;
-  Entry& entry = *TRY(t.load_of(session, load));
+  Entry* loading = TRY(t.load_of(session, load));
+  Entry& entry = *loading;
   if (total_bytes != 0) entry.total_bytes = total_bytes;
   if (entry.total_bytes != 0) done_bytes = std::min(done_bytes, entry.total_bytes);
   entry.done_bytes = done_bytes;

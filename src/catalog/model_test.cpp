@@ -5,7 +5,7 @@
 
 #include "catalog/scenario.hpp"
 
-namespace wc::catalog::testing {
+namespace wc::catalog {
 namespace {
 
 class ModelTest : public ::testing::TestWithParam<unsigned> {};
@@ -25,4 +25,4 @@ TEST_P(ModelTest, RandomLivesGoAsTheModelSays) {
 INSTANTIATE_TEST_SUITE_P(Seeds, ModelTest, ::testing::Range(1U, 9U));
 
 }  // namespace
-}  // namespace wc::catalog::testing
+}  // namespace wc::catalog

@@ -11,8 +11,6 @@ namespace {
 using ::testing::AllOf;
 using ::testing::HasSubstr;
 
-using namespace testing;
-
 Result<Reservation> reserve(Bench& bench, std::uint64_t by, EntryId load, std::uint64_t bytes) {
   return bench.catalog.reserve(SessionId{by}, load, std::vector<std::uint64_t>{bytes});
 }

@@ -57,7 +57,8 @@ void become_resident(Tables& tables, Entry& entry, const Summary& summary, const
 
 Result<> Catalog::publish_begin(SessionId session, EntryId load, PublishRequest request) {
   Tables& t = *tables_;
-  Entry& entry = *TRY(t.load_of(session, load));
+  Entry* loading = TRY(t.load_of(session, load));
+  Entry& entry = *loading;
   if (entry.load->sealing)
     return fail(Code::busy, "load {} is being published already", std::to_underlying(load));
   TRY(valid_fingerprint(request.fingerprint));

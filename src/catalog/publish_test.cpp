@@ -10,7 +10,6 @@ namespace wc::catalog {
 namespace {
 
 using ::testing::HasSubstr;
-using namespace testing;
 
 BeginRequest rank_of(std::uint32_t rank, std::uint32_t world, std::string name = "m") {
   auto wanted = wanting(std::move(name));

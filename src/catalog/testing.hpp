@@ -9,7 +9,7 @@
 
 #include "catalog/catalog.hpp"
 
-namespace wc::catalog::testing {
+namespace wc::catalog {
 
 inline constexpr std::uint64_t kGiB = std::uint64_t{1} << 30;
 
@@ -94,4 +94,4 @@ class Bench {
   }
 };
 
-}  // namespace wc::catalog::testing
+}  // namespace wc::catalog
