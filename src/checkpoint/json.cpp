@@ -1,6 +1,7 @@
 #include "checkpoint/json.hpp"
 
 #include <algorithm>
+#include <charconv>
 #include <cstring>
 
 #include "base/units.hpp"
@@ -151,8 +152,9 @@ Result<> JsonReader::pass_over(JsonValue value, unsigned levels) {
   if (is_json_number(token)) {
     // The grammar has no bound; parsers have, and not all the same.
     double number = 0;
-    if (value.get_double().get(number) == simdjson::SUCCESS) return {};
-    return failure_at(token.data(), "a number is past what 64 bits of floating point hold");
+    const auto parsed = std::from_chars(token.data(), token.data() + token.size(), number);
+    if (parsed.ec == std::errc()) return {};
+    return failure_at(token.data(), "a number is out of the range of 64-bit floating point");
   }
   return failure_at(token.data(), "no value of JSON begins like this");
 }

@@ -1,6 +1,7 @@
 #include "checkpoint_naive.hpp"
 
 #include <algorithm>
+#include <charconv>
 #include <map>
 #include <memory>
 #include <set>
@@ -41,8 +42,11 @@ class Builder : public nlohmann::json_sax<nlohmann::json> {
     add(Node::Kind::natural)->natural = value;
     return true;
   }
-  bool number_float(number_float_t, const string_t&) override {
-    return add(Node::Kind::other) != nullptr;
+  // Too large a number is an error of the parser's; too small a one becomes zero unnoticed.
+  bool number_float(number_float_t, const string_t& token) override {
+    double number = 0;
+    const auto parsed = std::from_chars(token.data(), token.data() + token.size(), number);
+    return parsed.ec == std::errc() && add(Node::Kind::other) != nullptr;
   }
   bool string(string_t& value) override {
     add(Node::Kind::text)->text = value;

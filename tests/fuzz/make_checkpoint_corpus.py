@@ -93,6 +93,7 @@ def cases() -> dict[str, bytes]:
         "further-nested": one(x={"y": "z"}),
         "further-huge-number": raw("shape", '[4],"x":1e400'),
         "further-tiny-number": raw("shape", '[4],"x":-1.5E-400'),
+        "further-long-exponent": raw("shape", '[4],"x":-1.5E-' + "4" * 60),
         "not-an-object": text({"a": ["U8", [4], [0, 4]]}),
         "dtype-lower-case": one(dtype="u8"),
         "dtype-unknown": one(dtype="F8"),
