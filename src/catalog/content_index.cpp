@@ -33,20 +33,41 @@ ContentIndex::Fingerprints::const_iterator ContentIndex::from(std::string_view p
   return fingerprints_.lower_bound(Key{prefix, 0});
 }
 
+void ContentIndex::Known::add(Entry* entry) {
+  if (one_ == nullptr && !several_) {
+    one_ = entry;
+    return;
+  }
+  if (!several_) {
+    several_ = std::make_unique<std::vector<Entry*>>(1, std::exchange(one_, nullptr));
+  }
+  several_->push_back(entry);
+}
+
+void ContentIndex::Known::remove(Entry* entry) {
+  if (one_ == entry) one_ = nullptr;
+  if (several_) std::erase(*several_, entry);
+}
+
+std::span<Entry* const> ContentIndex::Known::all() const {
+  if (several_) return *several_;
+  return {&one_, one_ != nullptr ? 1U : 0U};
+}
+
 void ContentIndex::add_aliases(Entry& entry, std::span<const std::string> aliases) {
   for (const std::string& alias : aliases) {
     const auto at = aliases_.try_emplace(alias).first;
-    if (std::ranges::find(at->second, &entry) != at->second.end()) continue;
-    if (!entry.load) {
-      const auto former = std::ranges::find_if(
-          at->second, [&](const Entry* other) { return !other->load && alike(*other, entry); });
-      if (former != at->second.end()) {
-        std::erase((*former)->aliases, &at->first);
-        at->second.erase(former);
-        --alias_count_;
-      }
+    const std::span<Entry* const> known = at->second.all();
+    if (std::ranges::find(known, &entry) != known.end()) continue;
+    const auto former = std::ranges::find_if(
+        known, [&](const Entry* other) { return !other->load && alike(*other, entry); });
+    if (!entry.load && former != known.end()) {
+      Entry* loses = *former;
+      std::erase(loses->aliases, &at->first);
+      at->second.remove(loses);
+      --alias_count_;
     }
-    at->second.push_back(&entry);
+    at->second.add(&entry);
     entry.aliases.push_back(&at->first);
     ++alias_count_;
     if (entry.aliases.size() > kMaxAliasesOfEntry) drop_alias(entry, 0);
@@ -56,9 +77,9 @@ void ContentIndex::add_aliases(Entry& entry, std::span<const std::string> aliase
 void ContentIndex::drop_alias(Entry& entry, std::size_t index) {
   const auto at = aliases_.find(*entry.aliases[index]);
   entry.aliases.erase(entry.aliases.begin() + static_cast<std::ptrdiff_t>(index));
-  std::erase(at->second, &entry);
+  at->second.remove(&entry);
   --alias_count_;
-  if (at->second.empty()) aliases_.erase(at);
+  if (at->second.all().empty()) aliases_.erase(at);
 }
 
 void ContentIndex::remove_aliases(Entry& entry) {
@@ -67,7 +88,7 @@ void ContentIndex::remove_aliases(Entry& entry) {
 
 std::span<Entry* const> ContentIndex::known_by(std::string_view alias) const {
   const auto at = aliases_.find(alias);
-  return at == aliases_.end() ? std::span<Entry* const>{} : at->second;
+  return at == aliases_.end() ? std::span<Entry* const>{} : at->second.all();
 }
 
 }  // namespace wc::catalog

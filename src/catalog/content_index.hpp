@@ -5,10 +5,12 @@
 
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <span>
 #include <string>
 #include <string_view>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "catalog/record.hpp"
@@ -50,10 +52,21 @@ class ContentIndex {
   [[nodiscard]] std::size_t alias_count() const { return alias_count_; }
 
  private:
+  /// Nearly every alias is of one entry, which costs no allocation of its own.
+  class Known {
+   public:
+    void add(Entry* entry);
+    void remove(Entry* entry);
+    [[nodiscard]] std::span<Entry* const> all() const;
+
+   private:
+    Entry* one_ = nullptr;
+    std::unique_ptr<std::vector<Entry*>> several_;  // then `one_` is unused
+  };
   void drop_alias(Entry& entry, std::size_t at);
 
   Fingerprints fingerprints_;
-  std::unordered_map<std::string, std::vector<Entry*>, TextHash, std::equal_to<>> aliases_;
+  std::unordered_map<std::string, Known, TextHash, std::equal_to<>> aliases_;
   std::size_t alias_count_ = 0;  // pairs of alias and entry
 };
 

@@ -3,8 +3,9 @@
 // is never given twice.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
-#include <vector>
+#include <deque>
 
 #include "catalog/record.hpp"
 
@@ -37,7 +38,7 @@ class LeaseTable {
   [[nodiscard]] static std::uint32_t slot_of(std::uint64_t id);
 
  private:
-  std::vector<Lease> slots_;
+  std::deque<Lease> slots_;  // grows without moving
   std::uint32_t free_ = UINT32_MAX;
   std::size_t size_ = 0;
 };

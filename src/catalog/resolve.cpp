@@ -1,6 +1,7 @@
 // What a selector means: the candidates under the name, fingerprint or alias, narrowed down by
 // form, world, rank and device until one is left, or an answer that lists what there is.
 #include <algorithm>
+#include <array>
 #include <set>
 
 #include "catalog/limits.hpp"
@@ -189,12 +190,41 @@ const Set* preparing(const Tables& tables, const Selector& selector) {
   return nullptr;
 }
 
+/// How often each letter is in a text: texts that differ more there than edits could undo are not
+/// near, and need not be compared.
+class Letters {
+ public:
+  explicit Letters(std::string_view text) {
+    for (const char letter : text) ++counts_[static_cast<unsigned char>(letter) % counts_.size()];
+  }
+  [[nodiscard]] std::size_t edits_at_least(const Letters& other) const {
+    std::size_t more = 0;
+    std::size_t fewer = 0;
+    for (std::size_t at = 0; at < counts_.size(); ++at) {
+      if (counts_[at] > other.counts_[at]) more += counts_[at] - other.counts_[at];
+      if (counts_[at] < other.counts_[at]) fewer += other.counts_[at] - counts_[at];
+    }
+    return std::max(more, fewer);
+  }
+
+ private:
+  std::array<std::uint16_t, 32> counts_{};
+};
+
+std::string_view last_part(std::string_view name) { return name.substr(name.rfind('/') + 1); }
+
 // Names are compared as long as that is quick: a miss must not hold everybody else up.
 std::string near_names(const Tables& tables, std::string_view name) {
-  std::size_t budget = 4'000'000;  // characters compared with each other
+  std::size_t budget = 400'000;  // characters compared with each other
+  const std::size_t allowed = std::max<std::size_t>(2, name.size() / 3);
+  const Letters whole(name);
+  const Letters part(last_part(name));
   std::vector<std::string> known;
   for (const auto& [text, record] : tables.names) {
-    const std::size_t cost = (text.size() + 8) * (name.size() + 8) * 2;
+    if (whole.edits_at_least(Letters(text)) > allowed &&
+        part.edits_at_least(Letters(last_part(text))) > allowed)
+      continue;
+    const std::size_t cost = text.size() * name.size() * 2;
     if (cost > budget) break;
     budget -= cost;
     known.push_back(text);
