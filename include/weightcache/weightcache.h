@@ -40,7 +40,7 @@ extern "C" {
 #define WC_VERSION_MINOR 1
 #define WC_VERSION_PATCH 0
 
-/* ---- errors ------------------------------------------------------------------------------------ */
+/* ---- errors ---------------------------------------------------------------------------------- */
 
 enum {
   WC_OK = 0,
@@ -79,7 +79,7 @@ typedef void (*wc_log_function)(int level, const char* line, void* user);
 /* NULL (the default) silences. Process-wide. */
 WC_API void wc_set_log(wc_log_function function, void* user);
 
-/* ---- connection -------------------------------------------------------------------------------- */
+/* ---- connection ------------------------------------------------------------------------------ */
 
 typedef struct wc_connection wc_connection;
 
@@ -116,7 +116,7 @@ typedef struct wc_daemon_info {
 } wc_daemon_info;
 WC_API int wc_connection_daemon(const wc_connection* connection, wc_daemon_info* out);
 
-/* ---- entries ----------------------------------------------------------------------------------- */
+/* ---- entries --------------------------------------------------------------------------------- */
 
 enum { WC_LOADING = 0, WC_PUBLISHED = 1, WC_DRAINING = 2, WC_GONE = 3, WC_FAILED = 4 };
 enum { WC_HOST_FD = 1, WC_VMM_FD = 2, WC_TORCH_IPC = 3 };
@@ -180,7 +180,7 @@ WC_API size_t wc_entry_list_count(const wc_entry_list* list);
 WC_API int wc_entry_list_at(const wc_entry_list* list, size_t index, wc_entry_info* out);
 WC_API void wc_entry_list_free(wc_entry_list* list);
 
-/* ---- attach ------------------------------------------------------------------------------------ */
+/* ---- attach ---------------------------------------------------------------------------------- */
 
 typedef struct wc_attachment wc_attachment;
 
@@ -224,7 +224,7 @@ enum {
   WC_U16 = 13, WC_F16 = 14, WC_BF16 = 15, WC_I32 = 16, WC_U32 = 17, WC_F32 = 18, WC_C64 = 19,
   WC_F64 = 20, WC_I64 = 21, WC_U64 = 22
 };
-/* "BF16", and its bits; NULL and 0 for a number that is none. wc_dtype_named: 0 for no such name. */
+/* "BF16", and its bits; NULL and 0 for a number that is none. wc_dtype_named: 0 for no name. */
 WC_API const char* wc_dtype_name(int dtype);
 WC_API uint32_t wc_dtype_bits(int dtype);
 WC_API int wc_dtype_named(const char* name);
@@ -251,8 +251,8 @@ typedef struct wc_tensor {
 WC_API size_t wc_attachment_tensor_count(const wc_attachment* attachment);
 /* In the publisher's order. Costs some ns; `out->struct_size` must be set. */
 WC_API int wc_attachment_tensor_at(const wc_attachment* attachment, size_t index, wc_tensor* out);
-/* `count` of them from `first` on, at once: `out[0].struct_size` must be set, and is the size of each
- * of the array's elements. Errors: WC_INVALID_ARGUMENT (past the last tensor). */
+/* `count` of them from `first` on, at once: `out[0].struct_size` must be set, and is the size of
+ * each of the array's elements. Errors: WC_INVALID_ARGUMENT (past the last tensor). */
 WC_API int wc_attachment_tensors(const wc_attachment* attachment, size_t first, size_t count,
                                  wc_tensor* out);
 /* By name. Errors: WC_NOT_FOUND, with the nearest names. */
@@ -267,7 +267,8 @@ typedef struct wc_segment {
 WC_API size_t wc_attachment_segment_count(const wc_attachment* attachment);
 WC_API int wc_attachment_segment_at(const wc_attachment* attachment, size_t index, wc_segment* out);
 
-enum { WC_VALUE_BOOL = 1, WC_VALUE_INT = 2, WC_VALUE_FLOAT = 3, WC_VALUE_TEXT = 4, WC_VALUE_BYTES = 5 };
+enum { WC_VALUE_BOOL = 1, WC_VALUE_INT = 2, WC_VALUE_FLOAT = 3, WC_VALUE_TEXT = 4,
+       WC_VALUE_BYTES = 5 };
 typedef struct wc_attribute {
   size_t struct_size;
   const char* path;  /* a tensor's name or a module's path ("" the root) */
@@ -308,7 +309,7 @@ typedef struct wc_wait_options {
 WC_API int wc_wait(wc_connection* connection, const wc_selector* selector,
                    const wc_wait_options* options, wc_entry_list** out);
 
-/* ---- load -------------------------------------------------------------------------------------- */
+/* ---- load ------------------------------------------------------------------------------------ */
 
 enum { WC_TIER_AUTO = 0, WC_TIER_HOT = 1, WC_TIER_DIRECT_URING = 2, WC_TIER_DIRECT = 3,
        WC_TIER_BUFFERED = 4 };
@@ -358,7 +359,7 @@ WC_API int wc_load_result_info(const wc_load_result* result, wc_load_info* out);
 WC_API int wc_load_result_entry(const wc_load_result* result, wc_entry_info* out);
 WC_API void wc_load_result_free(wc_load_result* result);
 
-/* ---- verify ------------------------------------------------------------------------------------ */
+/* ---- verify ---------------------------------------------------------------------------------- */
 
 typedef struct wc_verification wc_verification;
 typedef struct wc_verify_options {
@@ -375,7 +376,7 @@ typedef struct wc_verify_options {
 #define WC_VERIFY_OPTIONS_INIT {sizeof(wc_verify_options), NULL, 0, 0, 0, 0, NULL, NULL, NULL}
 
 /* Compares resident bytes with the disk. Returns WC_OK also where they differ: ask the count.
- * Errors: WC_MISMATCH where the tensors' names, dtypes or shapes differ; as wc_attach and wc_load. */
+ * Errors: WC_MISMATCH where tensors' names, dtypes or shapes differ; as wc_attach and wc_load. */
 WC_API int wc_verify(wc_connection* connection, const wc_selector* selector,
                      const wc_verify_options* options, wc_verification** out);
 WC_API int wc_verification_entry(const wc_verification* verification, wc_entry_info* out);
@@ -386,7 +387,7 @@ WC_API int wc_verification_mismatch_at(const wc_verification* verification, size
                                        const char** tensor, uint64_t* offset);
 WC_API void wc_verification_free(wc_verification* verification);
 
-/* ---- publish ----------------------------------------------------------------------------------- */
+/* ---- publish --------------------------------------------------------------------------------- */
 
 /* Anybody who can make bytes can fill an entry: begin, reserve segments, write into them, describe
  * the tensors, publish. Used by one thread at a time, but for wc_publication_write, which threads
@@ -396,7 +397,8 @@ typedef struct wc_publication wc_publication;
 typedef struct wc_publish_options {
   size_t struct_size;
   const char* name;        /* required */
-  const char* fingerprint; /* required: the document, JSON: {"source": {...}, "form": ..., "partition": {...}} */
+  const char* fingerprint; /* required: the document, JSON:
+                              {"source": {...}, "form": ..., "partition": {...}} */
   const char* device;      /* NULL: "cpu" */
   const char* transport;   /* NULL or "": the device's default */
   const char* publisher;   /* for provenance; NULL: the program's name */
@@ -412,7 +414,8 @@ typedef struct wc_publish_options {
   wc_cancellation* cancellation;
 } wc_publish_options;
 #define WC_PUBLISH_OPTIONS_INIT \
-  {sizeof(wc_publish_options), NULL, NULL, NULL, NULL, NULL, NULL, 0, 0, 0, 0, 0, 0, NULL, NULL, NULL}
+  {sizeof(wc_publish_options), NULL, NULL, NULL, NULL, NULL, NULL, 0, 0, 0, 0, 0, 0, NULL, NULL, \
+   NULL}
 
 /* Asks for the right to fill an entry. WC_OK and *out set: it was granted. WC_OK and *out NULL: the
  * content is resident already, under this name from now on; attach to it.
@@ -440,7 +443,7 @@ typedef struct wc_tensor_description {
   int32_t kind;           /* WC_PARAMETER, WC_BUFFER */
   uint32_t flags;         /* WC_TENSOR_* */
 } wc_tensor_description;
-/* Two tensors may share bytes. Errors: WC_INVALID_ARGUMENT (out of the segment, name taken, ...). */
+/* Two tensors may share bytes. Errors: WC_INVALID_ARGUMENT (out of its segment, name taken...). */
 WC_API int wc_publication_tensor(wc_publication* publication, const wc_tensor_description* tensor);
 /* `attribute->data` is copied. The path need not exist yet. */
 WC_API int wc_publication_attribute(wc_publication* publication, const wc_attribute* attribute);
@@ -456,7 +459,7 @@ WC_API void wc_publication_free(wc_publication* publication);
 /* The digest (32 hexadecimal digits) of a fingerprint document, into 33 bytes. */
 WC_API int wc_fingerprint(const char* document, char out[33]);
 
-/* ---- operate ----------------------------------------------------------------------------------- */
+/* ---- operate --------------------------------------------------------------------------------- */
 
 typedef struct wc_lease_info {
   size_t struct_size;
@@ -525,7 +528,7 @@ WC_API int wc_drain(wc_connection* connection, const wc_selector* selector, int 
 WC_API int wc_stop(wc_connection* connection, int drop, uint64_t* kept_bytes,
                    uint64_t* dropped_bytes);
 
-/* ---- checkpoints on disk ----------------------------------------------------------------------- */
+/* ---- checkpoints on disk --------------------------------------------------------------------- */
 
 typedef struct wc_checkpoint wc_checkpoint;
 typedef struct wc_checkpoint_options {

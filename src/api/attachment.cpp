@@ -53,9 +53,8 @@ Result<std::unique_ptr<client::Attachment>> attach(const wc_connection& connecti
   options.wait = request.wait;
   options.on_progress = progress.waiting();
   options.cancellation = request.cancellation;
-  const Wanted wanted = request.wait > std::chrono::nanoseconds(0)
-                            ? TRY(settled(connection, request.wanted))
-                            : request.wanted;
+  Wanted wanted = request.wanted;
+  if (request.wait > std::chrono::nanoseconds(0)) wanted = TRY(settled(connection, wanted));
   using Attached = Result<std::unique_ptr<client::Attachment>>;
   const auto by = [&](const wire::fb::SelectorT& selector) -> Attached {
     options.access = TRY(access_of(connection, request, selector));

@@ -34,8 +34,9 @@ bool Devices::gpu_may_exist() {
 }
 
 Result<std::shared_ptr<const memory::cuda::Driver>> Devices::driver() {
-  if (driver_ == nullptr)
-    driver_ = std::make_shared<const memory::cuda::Driver>(TRY(memory::cuda::open_driver()));
+  if (driver_ != nullptr) return driver_;
+  auto opened = TRY(memory::cuda::open_driver());
+  driver_ = std::make_shared<const memory::cuda::Driver>(std::move(opened));
   return driver_;
 }
 

@@ -49,8 +49,8 @@ Result<client::BeginOptions> begin_options(const wc_connection& connection,
                                            const LoadRequest& request, const LoadSource& source) {
   client::BeginOptions options;
   options.name = source.name;
-  const auto device =
-      request.device.empty() ? TRY(connection.devices->default_id()) : request.device;
+  std::string device = request.device;
+  if (device.empty()) device = TRY(connection.devices->default_id());
   options.device = TRY(connection.devices->open(device));
   options.transport = TRY(transport_of(*options.device, request.transport));
   options.aliases = {weak_receipt_alias(source.survey)};

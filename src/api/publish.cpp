@@ -47,8 +47,8 @@ Result<client::BeginOptions> begin_options(const wc_connection& connection,
   options.form = identity.form;
   options.rank = known.rank;
   options.world = known.world == 0 ? 1 : known.world;
-  const auto device =
-      known.device == nullptr ? std::string("cpu") : TRY(connection.devices->id_of(known.device));
+  std::string device = "cpu";
+  if (known.device != nullptr) device = TRY(connection.devices->id_of(known.device));
   options.device = TRY(connection.devices->open(device));
   options.transport =
       TRY(transport_of(*options.device, std::string(text_or_empty(known.transport))));
