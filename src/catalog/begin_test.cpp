@@ -47,7 +47,7 @@ TEST(BeginTest, DyingLoaderHandsTheRightToTheFirstInLine) {
   ASSERT_TRUE(bench.catalog.reserve(SessionId{1}, load, std::vector<std::uint64_t>{kGiB}));
   auto waiting = wanting("m", {"a"});
   waiting.wait = true;
-  for (std::uint64_t by : {4, 2, 3}) ASSERT_TRUE(bench.begin(by, waiting));
+  for (const std::uint64_t by : {4U, 2U, 3U}) ASSERT_TRUE(bench.begin(by, waiting));
   bench.catalog.session_closed(SessionId{1}, bench.now);
   auto answers = bench.taken<Answer>();
   ASSERT_EQ(answers.size(), 1U);

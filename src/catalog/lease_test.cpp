@@ -131,6 +131,7 @@ TEST(SelectorTest, FingerprintPrefixMustBeUnique) {
 TEST(SelectorTest, FirstKnownAliasDecidesAndTheLatestContentHasIt) {
   Bench bench;
   ASSERT_TRUE(bench.load(1, wanting("m", {"a", "b"}), 1));
+  ASSERT_TRUE(bench.attach(2, named("m")));  // keeps the old generation
   auto update = wanting("m", {"b"});
   update.fingerprint = fingerprint(2);  // the file behind "b" was written to
   update.replace = true;
@@ -139,6 +140,9 @@ TEST(SelectorTest, FirstKnownAliasDecidesAndTheLatestContentHasIt) {
   Selector selector;
   selector.aliases = {"unknown", "b", "c"};
   EXPECT_EQ(bench.attach(2, selector)->entry.fingerprint, fingerprint(2));
+  auto again = bench.begin(3, wanting("m", {"b"}));
+  ASSERT_TRUE(again && *again);
+  EXPECT_EQ(std::get<Resident>(**again).entry.fingerprint, fingerprint(2));
   EXPECT_TRUE(bench.catalog.audit());
 }
 
@@ -180,6 +184,52 @@ TEST(WaitTest, GenerationThatIsOverIsNotWaitedFor) {
   ASSERT_TRUE(next);
   EXPECT_FALSE(*next);
   ASSERT_TRUE(bench.load(1, wanting("m"), 1));
+  EXPECT_EQ(bench.taken<Answer>().size(), 1U);
+}
+
+TEST(WaitTest, EndsWhenWhatStoodBeforeTheEntryIsEvicted) {
+  Bench bench;
+  auto wanted = wanting("m");
+  wanted.form = "{}";
+  ASSERT_TRUE(bench.load(1, wanted, 1));
+  ASSERT_TRUE(bench.load(1, wanting("m"), 2));
+  auto raw = named("m");
+  raw.form = "raw";
+  ASSERT_TRUE(bench.catalog.drain(SessionId{1}, RequestId{1}, raw, {}, bench.now));
+  ASSERT_TRUE(bench.catalog.wait(SessionId{2}, RequestId{1}, named("m"), {}, bench.now));
+  EXPECT_TRUE(bench.taken<Answer>().empty());
+  ASSERT_TRUE(bench.catalog.evict(raw, false, bench.now));
+  const auto answers = bench.taken<Answer>();
+  ASSERT_EQ(answers.size(), 1U);
+  EXPECT_EQ(std::get<EntryInfo>(answers[0].what).form, "{}");
+}
+
+TEST(WaitTest, EndsWhenWhatStoodBeforeTheEntryGoesWithItsLastLease) {
+  Bench bench;
+  ASSERT_TRUE(bench.load(1, wanting("m", {"a"}), 1));
+  const LeaseId lease = bench.attach(3, named("m"))->lease;
+  auto update = wanting("m", {"b"});
+  update.replace = true;
+  ASSERT_TRUE(bench.load(1, update, 2));
+  ASSERT_TRUE(bench.catalog.drain(SessionId{1}, RequestId{1}, named("m", 1), {}, bench.now));
+  Selector selector;
+  selector.aliases = {"a", "b"};
+  ASSERT_TRUE(bench.catalog.wait(SessionId{2}, RequestId{1}, selector, {}, bench.now));
+  EXPECT_TRUE(bench.taken<Answer>().empty());
+  ASSERT_TRUE(bench.catalog.detach(SessionId{3}, lease));
+  EXPECT_EQ(bench.taken<Answer>().size(), 2U);
+  EXPECT_TRUE(bench.catalog.audit());
+}
+
+TEST(WaitTest, EndsWhenResidentContentIsKnownByOneMoreAlias) {
+  Bench bench;
+  ASSERT_TRUE(bench.load(1, wanting("m", {"a"}), 1));
+  Selector selector;
+  selector.aliases = {"b"};
+  ASSERT_TRUE(bench.catalog.wait(SessionId{2}, RequestId{1}, selector, {}, bench.now));
+  auto copy = bench.load(1, wanting("m", {"b"}), 1);
+  ASSERT_TRUE(copy);
+  EXPECT_EQ(copy->entry.generation, 1U);
   EXPECT_EQ(bench.taken<Answer>().size(), 1U);
 }
 
