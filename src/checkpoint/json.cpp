@@ -30,6 +30,16 @@ std::string_view fault_of(simdjson::error_code error) {
   }
 }
 
+// simdjson 3.1 gave this an argument: whether a lone surrogate is replaced instead of refused.
+template <typename Member>
+auto unescaped_name(Member& member) {
+  if constexpr (requires { member.unescaped_key(); }) {
+    return member.unescaped_key();
+  } else {
+    return member.unescaped_key(false);
+  }
+}
+
 std::size_t digits_at(std::string_view token, std::size_t at) {
   const auto rest = token.substr(std::min(at, token.size()));
   const auto end =
@@ -122,7 +132,7 @@ Result<std::string_view> JsonReader::name_of(simdjson::ondemand::field& member) 
   const std::string_view plain = rest.substr(0, end);
   if (plain.find('\\') == std::string_view::npos) return plain;
   std::string_view name;
-  if (const auto error = member.unescaped_key().get(name)) return failure(error);
+  if (const auto error = unescaped_name(member).get(name)) return failure(error);
   return name;
 }
 
