@@ -11,7 +11,11 @@
 namespace wc::daemon {
 
 Core::Core(EventLoop& loop, HelperClient& helper, Options options)
-    : loop_(loop), helper_(helper), options_(std::move(options)), started_(Clock::now()) {}
+    : loop_(loop),
+      helper_(helper),
+      options_(std::move(options)),
+      started_(Clock::now()),
+      holds_(helper) {}
 
 catalog::Now Core::now() const {
   const auto since_epoch = std::chrono::system_clock::now().time_since_epoch();
@@ -110,12 +114,17 @@ Result<Load*> Core::load_of(const Session& session, catalog::EntryId load) {
   return &found->second;
 }
 
-void Core::granted(Session& session, std::uint64_t request, catalog::EntryId load,
-                   memory::Transport transport) {
-  client_of(session).loads[load] = Load{transport, false};
+void Core::granted(Session& session, std::uint64_t request, catalog::EntryId id, Load load) {
+  client_of(session).loads[id] = std::move(load);
+  session.let_descriptors_in(descriptors_due(session) > 0);
   fb::GrantedT answer;
-  answer.load = static_cast<std::uint64_t>(load);
+  answer.load = static_cast<std::uint64_t>(id);
   session.send(request, answer);
+}
+
+void Core::load_over(Session& session, catalog::EntryId load) {
+  client_of(session).loads.erase(load);
+  session.let_descriptors_in(descriptors_due(session) > 0);
 }
 
 Result<> Core::room_for_descriptors(std::size_t more) const {
@@ -140,6 +149,7 @@ void Core::job_over(catalog::EntryId entry) {
     const auto released = catalog_.released(entry);
     if (!released) report(Level::error, "released what was not: {}", released.error().message);
     settle();
+    holds_.end_unused(catalog_.devices());
   });
 }
 
@@ -171,13 +181,13 @@ void Core::carry_out(catalog::Answer& effect) {
   if (to == nullptr) return;
   const auto request = static_cast<std::uint64_t>(effect.request);
   auto& begins = client_of(*to).begins;
-  auto transport = memory::Transport::host_fd;
+  Load load;
   if (const auto begun = begins.find(request); begun != begins.end()) {
-    transport = begun->second;
+    load = std::move(begun->second);
     begins.erase(begun);
   }
   if (const auto* grant = std::get_if<catalog::Granted>(&effect.what)) {
-    granted(*to, request, grant->load, transport);
+    granted(*to, request, grant->load, std::move(load));
   } else if (const auto* resident = std::get_if<catalog::Resident>(&effect.what)) {
     fb::ResidentT answer;
     answer.entry = to_wire_ptr(resident->entry);

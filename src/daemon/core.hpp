@@ -16,6 +16,7 @@
 #include "base/result.hpp"
 #include "catalog/catalog.hpp"
 #include "daemon/access_policy.hpp"
+#include "daemon/device_holds.hpp"
 #include "daemon/event_loop.hpp"
 #include "daemon/helper_client.hpp"
 #include "daemon/session.hpp"
@@ -26,6 +27,7 @@ namespace wc::daemon {
 /// A load that a session was granted, until it is over.
 struct Load {
   memory::Transport transport = memory::Transport::host_fd;
+  std::string device;
   bool cancelled = false;
 };
 
@@ -33,7 +35,7 @@ struct Load {
 struct Client {
   std::unique_ptr<Session> session;
   std::map<catalog::EntryId, Load> loads;
-  std::map<std::uint64_t, memory::Transport> begins;  // waiting ones, by request
+  std::map<std::uint64_t, Load> begins;  // what waiting requests will be granted
 };
 
 class Core final : public SessionOwner {
@@ -59,6 +61,7 @@ class Core final : public SessionOwner {
   [[nodiscard]] catalog::Catalog& catalog() { return catalog_; }
   [[nodiscard]] Store& store() { return store_; }
   [[nodiscard]] HelperClient& helper() { return helper_; }
+  [[nodiscard]] DeviceHolds& holds() { return holds_; }
   [[nodiscard]] const Options& options() const { return options_; }
   [[nodiscard]] catalog::Now now() const;
   [[nodiscard]] std::chrono::nanoseconds uptime() const { return loop_.now() - started_; }
@@ -69,8 +72,9 @@ class Core final : public SessionOwner {
   [[nodiscard]] Result<Load*> load_of(const Session& session, catalog::EntryId load);
   /// Errors: exhausted (the limit of open files).
   [[nodiscard]] Result<> room_for_descriptors(std::size_t more) const;
-  void granted(Session& session, std::uint64_t request, catalog::EntryId load,
-               memory::Transport transport);
+  void granted(Session& session, std::uint64_t request, catalog::EntryId id, Load load);
+  /// The session's load is over, by whatever end.
+  void load_over(Session& session, catalog::EntryId load);
   /// A job on the entry is over: gives it back if that waited for the job.
   void job_over(catalog::EntryId entry);
   /// Closes descriptors whose last close may take long, where nobody waits for it.
@@ -101,6 +105,7 @@ class Core final : public SessionOwner {
   Clock::time_point started_;
   catalog::Catalog catalog_;
   Store store_;
+  DeviceHolds holds_;
   std::unordered_map<catalog::SessionId, Client> clients_;
   std::uint64_t next_session_ = 1;
   std::unique_ptr<wire::PacketBuffer> buffer_ = std::make_unique<wire::PacketBuffer>();

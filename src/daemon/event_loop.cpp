@@ -132,7 +132,9 @@ Result<> EventLoop::turn() {
 
 Result<> EventLoop::run() {
   stopped_ = false;
-  while (!stopped_) TRY(turn());
+  while (!stopped_) {
+    TRY(turn());
+  }
   return {};
 }
 

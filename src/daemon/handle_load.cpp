@@ -148,11 +148,11 @@ Result<> handle(Call& call, const fb::BeginT& message) {
   const auto decision = TRY(call.core.catalog().begin(
       call.session.id(), catalog::RequestId{call.request}, std::move(wanted), now));
   if (!decision) {
-    call.core.client_of(call.session).begins[call.request] = transport;
+    call.core.client_of(call.session).begins[call.request] = {transport, message.device, false};
     return {};
   }
   if (const auto* grant = std::get_if<catalog::Granted>(&*decision)) {
-    call.core.granted(call.session, call.request, grant->load, transport);
+    call.core.granted(call.session, call.request, grant->load, {transport, message.device, false});
     return {};
   }
   fb::ResidentT answer;
@@ -173,6 +173,7 @@ Result<> handle(Call& call, const fb::ReserveT& message) {
   what.manifest_bytes = message.manifest_bytes;
   if (!message.segments.empty()) {
     what.segments = TRY(account(call, load, granted->transport, message.segments));
+    call.core.holds().want(granted->device);
   }
   const bool host = granted->transport == memory::Transport::host_fd;
   const std::vector<std::uint64_t> none;
@@ -226,7 +227,7 @@ Result<> handle(Call& call, const fb::ReportProgressT& message) {
 Result<> handle(Call& call, const fb::AbandonT& message) {
   const EntryId load{message.load};
   TRY(call.core.catalog().abandon(call.session.id(), load, call.core.now()));
-  call.core.client_of(call.session).loads.erase(load);
+  call.core.load_over(call.session, load);
   report(Level::info, "load {} of pid {} was given up: {}: {}", message.load,
          call.session.peer().pid, name_of(code_of(message.code)), message.message);
   call.session.send(call.request, fb::DoneT());

@@ -96,7 +96,7 @@ void announce(const catalog::Publication& publication) {
 void seal_answered(Core& core, const Publishing& what, Result<HelperClient::Done> done) {
   auto publication = conclude(core, what, std::move(done));
   if (Session* session = core.session(what.session); session != nullptr) {
-    core.client_of(*session).loads.erase(what.load);
+    core.load_over(*session, what.load);
     if (publication) {
       fb::PublishedT answer;
       answer.entry = to_wire_ptr(publication->entry);

@@ -50,6 +50,12 @@ std::uint64_t HelperClient::expect(Job& job, Answer answer) {
   return job.number;
 }
 
+void HelperClient::ask(Outgoing out, Answer answer) {
+  expect(out.job, std::move(answer));
+  queue_.push_back(std::move(out));
+  schedule_pump();
+}
+
 void HelperClient::reserve(std::span<const std::uint64_t> sizes, std::uint64_t manifest_bytes,
                            Answer answer) {
   Outgoing out;
@@ -57,9 +63,7 @@ void HelperClient::reserve(std::span<const std::uint64_t> sizes, std::uint64_t m
   out.job.segments = static_cast<std::uint16_t>(std::min(sizes.size(), out.job.bytes.size()));
   std::ranges::copy(sizes.first(out.job.segments), out.job.bytes.begin());
   out.job.manifest_bytes = manifest_bytes;
-  expect(out.job, std::move(answer));
-  queue_.push_back(std::move(out));
-  schedule_pump();
+  ask(std::move(out), std::move(answer));
 }
 
 void HelperClient::seal(const SealRequest& request, Answer answer) {
@@ -71,9 +75,14 @@ void HelperClient::seal(const SealRequest& request, Answer answer) {
   std::ranges::copy(request.sizes.first(out.job.segments), out.job.bytes.begin());
   request.fingerprint.copy(out.job.fingerprint.data(), out.job.fingerprint.size());
   out.views.assign(request.writable.begin(), request.writable.end());
-  expect(out.job, std::move(answer));
-  queue_.push_back(std::move(out));
-  schedule_pump();
+  ask(std::move(out), std::move(answer));
+}
+
+void HelperClient::hold(std::string_view device, Answer answer) {
+  Outgoing out;
+  out.job.kind = JobKind::hold;
+  set_device(out.job, device);
+  ask(std::move(out), std::move(answer));
 }
 
 // Two packets: when the second has been read, the helper alone holds what came with the first, and

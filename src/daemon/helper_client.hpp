@@ -55,6 +55,9 @@ class HelperClient {
   /// The descriptors stay the caller's, and open until the answer. Errors in the answer: corrupt,
   /// mismatch, busy (a writable mapping is left; the helper died), io.
   void seal(const SealRequest& request, Answer answer);
+  /// Device files that keep the GPU with this UUID from being stopped while somebody holds them;
+  /// none where there are none. Opening one may wait for the driver.
+  void hold(std::string_view device, Answer answer);
   /// Closes what may be the last holders of memory, or foreign, where nobody waits for it. At most
   /// kMaxDescriptors of them. `done` may be empty.
   void release(std::vector<Fd> holders, std::move_only_function<void()> done);
@@ -76,6 +79,7 @@ class HelperClient {
 
   void schedule_pump();
   Result<> adopt(HelperProcess process);
+  void ask(Outgoing out, Answer answer);
   std::uint64_t expect(Job& job, Answer answer);
   void pump();
   bool receive_answers();  // true: there may be more

@@ -8,6 +8,7 @@
 
 #include "base/kill_point.hpp"
 #include "base/units.hpp"
+#include "daemon/gpu_node.hpp"
 #include "manifest/fingerprint.hpp"
 #include "manifest/manifest.hpp"
 #include "memory/host/reserve.hpp"
@@ -34,13 +35,15 @@ Result<std::vector<Fd>> reserve(const Job& job) {
   kill_point("helper.reserve");
   std::vector<Fd> reserved;
   for (const std::uint64_t bytes : job.sizes()) {
-    reserved.push_back(TRY(memory::reserve_host(bytes)));
+    Fd segment = TRY(memory::reserve_host(bytes));
+    reserved.push_back(std::move(segment));
   }
   if (job.manifest_bytes > 0) {
     memory::ReserveOptions options;
     options.huge_pages = false;
     options.name = "weightcache-manifest";
-    reserved.push_back(TRY(memory::reserve_host(job.manifest_bytes, options)));
+    Fd manifest = TRY(memory::reserve_host(job.manifest_bytes, options));
+    reserved.push_back(std::move(manifest));
   }
   kill_point("helper.reserved");
   return reserved;
@@ -127,6 +130,8 @@ Result<std::vector<Fd>> perform(Job& job, std::vector<Fd> descriptors) {
       return seal(job, std::move(descriptors));
     case JobKind::drop:
       return drop(std::move(descriptors));
+    case JobKind::hold:
+      return hold_gpu(device_of(job));
     case JobKind::keep:
       break;
   }
@@ -154,6 +159,8 @@ std::string describe(const Job& job) {
     case JobKind::seal:
       return format("sealing and checking {} in {} segments", format_bytes(total_of(job)),
                     job.segments);
+    case JobKind::hold:
+      return format("holding the device files of \"{}\"", device_of(job));
     case JobKind::keep:
     case JobKind::drop:
       break;

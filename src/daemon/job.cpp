@@ -26,10 +26,14 @@ std::string get(const std::array<char, N>& from) {
 }
 
 bool plausible(const Job& job) {
-  return job.kind <= JobKind::drop && job.segments <= job.bytes.size();
+  return job.kind <= JobKind::hold && job.segments <= job.bytes.size();
 }
 
 }  // namespace
+
+void set_device(Job& job, std::string_view device) { put(job.device, device); }
+
+std::string device_of(const Job& job) { return get(job.device); }
 
 void set_failure(Job& job, const Error& error) {
   job.code = static_cast<std::int32_t>(error.code);

@@ -23,6 +23,7 @@ enum class JobKind : std::uint8_t {
   seal,     // with descriptors: segments of host memory, then the manifest; -> the same, read-only
   keep,     // with descriptors, which the helper holds until drop: no answer
   drop,     // of a keep with this number, now the only holder: -> when they are closed
+  hold,     // of a device: -> its device files, which keep it from being stopped (gpu_node.hpp)
 };
 
 inline constexpr std::size_t kFingerprintDigits = 32;
@@ -38,6 +39,7 @@ struct Job {
   std::uint64_t manifest_bytes = 0;                       // 0: none
   std::array<char, kFingerprintDigits> fingerprint{};     // the manifest must have it
   std::array<char, kFingerprintDigits> source_digest{};   // of its source part: what a name is of
+  std::array<char, 132> device{};                         // of a hold
   std::array<char, 32> origin{};                          // of a failure
   std::array<char, 1000> message{};                       // of a failure
   std::array<std::uint64_t, wire::kMaxSegments> bytes{};  // of each segment
@@ -47,6 +49,8 @@ struct Job {
   }
 };
 
+void set_device(Job& job, std::string_view device);
+[[nodiscard]] std::string device_of(const Job& job);
 void set_failure(Job& job, const Error& error);
 [[nodiscard]] Error failure_of(const Job& job);
 

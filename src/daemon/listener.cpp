@@ -7,6 +7,7 @@
 #include "base/units.hpp"
 #include "daemon/limits.hpp"
 #include "daemon/log.hpp"
+#include "daemon/pass_rights.hpp"
 #include "wire/codec.hpp"
 
 namespace wc::daemon {
@@ -31,6 +32,7 @@ Result<std::unique_ptr<Listener>> Listener::create(EventLoop& loop, Fd socket, O
   auto listener = std::make_unique<Listener>(Made{}, loop, std::move(socket), std::move(options));
   listener->spare_ = open_spare();
   if (!listener->spare_) return fail_errno("open \"/dev/null\"");
+  let_descriptors_in(listener->socket_, false);
   listener->watch_ = TRY(loop.watch(listener->socket_, EPOLLIN, *listener));
   return listener;
 }

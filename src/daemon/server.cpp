@@ -40,7 +40,9 @@ Result<> set_budgets(catalog::Catalog& catalog, const std::vector<DeviceBudget>&
     const std::uint64_t total = TRY(memory::total_memory());
     TRY(catalog.set_budget("cpu", total / 10 * 9));
   }
-  for (const DeviceBudget& budget : budgets) TRY(catalog.set_budget(budget.device, budget.bytes));
+  for (const DeviceBudget& budget : budgets) {
+    TRY(catalog.set_budget(budget.device, budget.bytes));
+  }
   return {};
 }
 

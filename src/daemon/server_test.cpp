@@ -172,8 +172,12 @@ TEST_F(ServerTest, DescriptorsThatNobodyAskedForEndTheConnection) {
   for (const std::size_t count : {std::size_t{1}, many.size()}) {
     RawClient client(socket());
     ASSERT_TRUE(client.hello());
-    client.send(fb::StatusT(), std::span(many).first(count));
-    EXPECT_EQ(last_words(client).code, Code::corrupt);
+    // Since Linux 6.16 the kernel does not even take them.
+    if (client.send(fb::StatusT(), std::span(many).first(count)) == 0) {
+      EXPECT_TRUE(client.call<fb::StatusReportT>(fb::StatusT()));
+    } else {
+      EXPECT_EQ(last_words(client).code, Code::corrupt);
+    }
   }
   EXPECT_TRUE(serves());
 }
@@ -348,8 +352,8 @@ TEST_F(ServerTest, AnIdleDaemonIsNeverWoken) {
 
 TEST_F(ServerTest, AKilledHelperIsReplaced) {
   start();
-  const pid_t helper = daemon().helper();
-  ::kill(helper, SIGKILL);
+  const pid_t helper = daemon().kill_helper();
+  ASSERT_GT(helper, 0);
   EXPECT_TRUE(support::eventually([&] {
     const pid_t next = daemon().helper();
     return next != 0 && next != helper;

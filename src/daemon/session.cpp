@@ -7,6 +7,7 @@
 
 #include "base/units.hpp"
 #include "daemon/log.hpp"
+#include "daemon/pass_rights.hpp"
 
 namespace wc::daemon {
 namespace {
@@ -37,6 +38,8 @@ void Session::greet(PeerText text) {
   text_ = std::move(text);
   deadline_.reset();
 }
+
+void Session::let_descriptors_in(bool in) { daemon::let_descriptors_in(socket_, in); }
 
 void Session::on_ready(std::uint32_t events) {
   if (ended_) return;

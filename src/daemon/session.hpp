@@ -69,6 +69,8 @@ class Session final : public EventHandler {
   [[nodiscard]] const wire::Peer& peer() const { return options_.peer; }
   [[nodiscard]] const PeerText& text() const { return text_; }
   [[nodiscard]] bool greeted() const { return greeted_; }
+  /// Whether its peer's descriptors are taken in, as far as the kernel can tell them apart.
+  void let_descriptors_in(bool in);
   /// The hello was right: its deadline is over.
   void greet(PeerText text);
 

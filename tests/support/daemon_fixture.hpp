@@ -95,6 +95,15 @@ class DaemonProcess {
     return child;
   }
 
+  /// Waits for a helper to be there. Its pid; 0: none came.
+  [[nodiscard]] pid_t kill_helper() const {
+    for (int patience = 2000; patience > 0; --patience) {
+      if (const pid_t child = helper(); child > 0) return ::kill(child, SIGKILL) == 0 ? child : 0;
+      ::poll(nullptr, 0, 5);
+    }
+    return 0;
+  }
+
  private:
   [[noreturn]] static void run(const DaemonOptions& options, pid_t parent, const Fd& tell) {
     ::prctl(PR_SET_PDEATHSIG, SIGKILL);
