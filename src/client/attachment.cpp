@@ -112,6 +112,9 @@ Result<> map_parts(Attachment::Parts& parts, const AttachOptions& options) {
   return {};
 }
 
+// Between rounds of an entry that comes and is gone again.
+constexpr std::chrono::nanoseconds kRoundPause = std::chrono::milliseconds(10);
+
 // One request; while the entry is not there yet, and the caller waits, the wait and then another.
 Result<Answer> ask(Connection& connection, const wire::fb::SelectorT& selector,
                    const AttachOptions& options) {
@@ -120,6 +123,7 @@ Result<Answer> ask(Connection& connection, const wire::fb::SelectorT& selector,
   const CallOptions call = {.cancellation = options.cancellation,
                             .descriptors_due = wire::kMaxSegments + 1};
   const auto patience = Patience::of(options.wait, options.cancellation);
+  bool waited = false;
   for (;;) {
     auto answer = TRY(connection.channel().exchange(request, call));
     const auto* failure = answer.message->body_as_Failure();
@@ -132,6 +136,7 @@ Result<Answer> ask(Connection& connection, const wire::fb::SelectorT& selector,
                               .on_progress = options.on_progress,
                               .cancellation = options.cancellation};
     (void)TRY(wait_for_entry(connection, selector, wait));
+    if (std::exchange(waited, true)) (void)TRY(pause_for(kRoundPause, patience));
   }
 }
 
@@ -149,7 +154,7 @@ Attachment::~Attachment() {
   wire::fb::DetachT request;
   request.lease = parts_->attached.lease;
   // What can't be sent now ends with the connection.
-  (void)parts_->connection->channel().post(request);
+  (void)parts_->connection->channel().post(request, kLastWords);
 }
 
 const wire::fb::EntryInfoT& Attachment::entry() const { return *parts_->attached.entry; }

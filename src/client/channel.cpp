@@ -1,6 +1,7 @@
 #include "client/channel.hpp"
 
 #include <algorithm>
+#include <utility>
 
 #include <poll.h>
 #include <sys/socket.h>
@@ -61,6 +62,9 @@ Result<Answer> Channel::exchange_packet(std::uint64_t number, Body type, const w
   slot.descriptors_due = options.descriptors_due;
   {
     const Lock lock(mutex_);
+    // The daemon sends descriptors only to whoever has read everything before: so what a post()
+    // left unread is read first.
+    if (std::exchange(posted_, false) && !reading_) receive_all();
     if (broken_) return Failure(*broken_);
     waiting_.emplace(number, &slot);
   }
@@ -79,14 +83,15 @@ Result<Answer> Channel::exchange_packet(std::uint64_t number, Body type, const w
   return std::move(*slot.answer);
 }
 
-Result<bool> Channel::post_packet(const wire::Bytes& packet) {
+Result<bool> Channel::post_packet(const wire::Bytes& packet, std::chrono::nanoseconds limit) {
   TRY(usable());
   {
     const Lock lock(mutex_);
-    if (broken_) return Failure(*broken_);
+    posted_ = true;
     if (!reading_) receive_all();  // answers must not pile up where nobody calls
+    if (broken_) return Failure(*broken_);
   }
-  const auto sent = send(packet, {}, Patience{Clock::now(), nullptr});
+  const auto sent = send(packet, {}, Patience::of(limit, nullptr));
   if (sent) return true;
   if (sent.error().code == Code::timed_out) return false;
   return Failure(sent.error());
@@ -109,7 +114,11 @@ Result<> Channel::send_alone(const wire::Bytes& packet, std::span<const FdView> 
     if (sent == wire::Sent::sent) return {};
     auto wake = Wake::timed_out;
     if (sent == wire::Sent::would_block) {
-      wake = TRY(wait_for(socket_, POLLOUT, patience));
+      // A daemon whose answers nobody reads stops reading requests: so reading goes on here.
+      wake = TRY(wait_for(socket_, POLLIN | POLLOUT, patience));
+      const Lock lock(mutex_);
+      if (!reading_) receive_all();
+      if (broken_) return Failure(*broken_);
     } else {
       wake = TRY(pause_for(kInFlightPause, patience));
       if (wake == Wake::timed_out && !patience.over()) wake = Wake::ready;

@@ -39,6 +39,9 @@ struct CallOptions {
   std::size_t descriptors_due = 0;           // may come with the answer, at most
 };
 
+/// For what a destructor says to a daemon: it may wait for other threads' turns, not for long.
+inline constexpr std::chrono::nanoseconds kLastWords = std::chrono::milliseconds(200);
+
 struct Answer {
   wire::Bytes bytes;
   const wire::fb::Message* message = nullptr;  // in `bytes`
@@ -75,12 +78,14 @@ class Channel {
     return wire::body_as<ReplyT>(*answer.message);
   }
 
-  /// Sends what is not answered, or whose answer nobody waits for. Never waits: where the socket is
-  /// full it is left out, and `false`. Errors: as exchange().
+  /// Sends what is not answered, or whose answer nobody waits for. Where the socket is full, or
+  /// another thread is sending, for longer than `limit`, it is left out, and `false`.
+  /// Errors: as exchange().
   template <typename RequestT>
-  [[nodiscard]] Result<bool> post(const RequestT& request) {
+  [[nodiscard]] Result<bool> post(const RequestT& request,
+                                  std::chrono::nanoseconds limit = std::chrono::nanoseconds(0)) {
     const auto packet = TRY(wire::encode(next_number(), request));
-    return post_packet(packet);
+    return post_packet(packet, limit);
   }
 
   [[nodiscard]] std::chrono::nanoseconds timeout() const { return timeout_; }
@@ -110,7 +115,7 @@ class Channel {
   [[nodiscard]] Result<Answer> exchange_packet(std::uint64_t number, wire::fb::Body type,
                                                const wire::Bytes& packet,
                                                const CallOptions& options);
-  [[nodiscard]] Result<bool> post_packet(const wire::Bytes& packet);
+  [[nodiscard]] Result<bool> post_packet(const wire::Bytes& packet, std::chrono::nanoseconds limit);
   [[nodiscard]] Result<> send(const wire::Bytes& packet, std::span<const FdView> descriptors,
                               const Patience& patience);
   [[nodiscard]] Result<> send_alone(const wire::Bytes& packet, std::span<const FdView> descriptors,
@@ -144,6 +149,7 @@ class Channel {
   std::vector<wire::Bytes> to_give_back_;
   std::optional<Error> broken_;
   bool reading_ = false;  // some thread leads
+  bool posted_ = false;   // an answer that nobody waits for may lie in the socket
   std::unique_ptr<wire::PacketBuffer> buffer_ = std::make_unique<wire::PacketBuffer>();
   ForkGuard guard_;
 };

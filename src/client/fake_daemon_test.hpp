@@ -92,6 +92,11 @@ class FakePeer {
     return hello;
   }
 
+  /// Whether nothing more has come by now.
+  [[nodiscard]] bool idle() const {
+    pollfd ready = {socket_.get(), POLLIN, 0};
+    return ::poll(&ready, 1, 0) == 0;
+  }
   FdView socket() const { return socket_; }
   void close() { socket_.reset(); }
 

@@ -91,22 +91,21 @@ Result<Begun> begin(const std::shared_ptr<Connection>& connection, const BeginOp
     return Begun(*resident.entry);
   }
   const auto granted = TRY(wire::body_as<wire::fb::GrantedT>(*answer.message));
-  return Begun(std::make_unique<Publication>(connection, options.device, transport, granted.load));
+  Publication::Parts parts = {.connection = connection,
+                              .device = options.device,
+                              .transport = transport,
+                              .load = granted.load,
+                              .cancellation = options.cancellation};
+  return Begun(std::make_unique<Publication>(std::move(parts)));
 }
 
-Publication::Publication(std::shared_ptr<Connection> connection,
-                         std::shared_ptr<memory::Device> device, Transport transport,
-                         std::uint64_t load)
-    : connection_(std::move(connection)),
-      device_(std::move(device)),
-      transport_(transport),
-      load_(load) {}
+Publication::Publication(Parts parts) : parts_(std::move(parts)) {}
 
 Publication::~Publication() {
   give_up({Code::cancelled, "the publication was dropped", {}});
-  if (!connection_->forked()) return;
+  if (!parts_.connection->forked()) return;
   // A GPU's driver can't be used in a forked child, not even to unmap; see Attachment::unmap().
-  if (transport_ == Transport::host_fd) return;
+  if (parts_.transport == Transport::host_fd) return;
   for (auto& view : views_) (void)view.release();
   for (auto& segment : segments_) (void)segment.release();
 }
@@ -120,28 +119,30 @@ Result<> Publication::reserve(std::span<const std::uint64_t> sizes) {
     return fail(Code::invalid_argument, "{} segments ({} at most)", format_count(count),
                 wire::kMaxSegments);
   }
-  const std::uint64_t granularity = std::max<std::uint64_t>(1, device_->info().granularity_bytes);
+  const std::uint64_t granularity =
+      std::max<std::uint64_t>(1, parts_.device->info().granularity_bytes);
   std::vector<std::uint64_t> rounded;
   for (const std::uint64_t size : sizes) {
     if (size > manifest::kMaxSegmentBytes - granularity)
       return fail(Code::invalid_argument, "a segment of {} bytes", format_count(size));
     rounded.push_back((size + granularity - 1) / granularity * granularity);
   }
-  return transport_ == Transport::host_fd ? reserve_from_daemon(rounded) : supply(rounded);
+  return parts_.transport == Transport::host_fd ? reserve_from_daemon(rounded) : supply(rounded);
 }
 
 Result<Answer> Publication::ask_for_memory(std::span<const std::uint64_t> sizes,
                                            std::uint64_t manifest_bytes) {
   wire::fb::ReserveT request;
-  request.load = load_;
+  request.load = parts_.load;
   request.segments.assign(sizes.begin(), sizes.end());
   request.manifest_bytes = manifest_bytes;
-  const bool host = transport_ == Transport::host_fd;
+  const bool host = parts_.transport == Transport::host_fd;
   const std::size_t due = (host ? sizes.size() : 0) + (manifest_bytes > 0 ? 1 : 0);
   const CallOptions call = {
-      .timeout = time_for(sum_of(sizes) + manifest_bytes, connection_->channel().timeout()),
+      .timeout = time_for(sum_of(sizes) + manifest_bytes, parts_.connection->channel().timeout()),
+      .cancellation = parts_.cancellation,
       .descriptors_due = due};
-  auto answer = TRY(connection_->channel().exchange(request, call));
+  auto answer = TRY(parts_.connection->channel().exchange(request, call));
   (void)TRY(wire::body_as<wire::fb::ReservedT>(*answer.message));
   if (answer.descriptors.size() == due) return answer;
   return fail(Code::corrupt, "{} descriptors came with Reserved where {} are due",
@@ -152,8 +153,9 @@ Result<> Publication::reserve_from_daemon(std::span<const std::uint64_t> sizes) 
   auto answer = TRY(ask_for_memory(sizes, 0));
   std::vector<std::unique_ptr<memory::View>> views;
   for (std::size_t at = 0; at < sizes.size(); ++at) {
-    views.push_back(TRY(device_->import(memory::Handle(std::move(answer.descriptors[at])),
-                                        {.bytes = sizes[at], .access = memory::Access::write})));
+    views.push_back(
+        TRY(parts_.device->import(memory::Handle(std::move(answer.descriptors[at])),
+                                  {.bytes = sizes[at], .access = memory::Access::write})));
     // A child forked meanwhile must not have a writable mapping: the segment could not be sealed.
     ::madvise(reinterpret_cast<void*>(views.back()->address()), sizes[at], MADV_DONTFORK);
   }
@@ -163,24 +165,26 @@ Result<> Publication::reserve_from_daemon(std::span<const std::uint64_t> sizes) 
 
 Result<> Publication::supply(std::span<const std::uint64_t> sizes) {
   (void)TRY(ask_for_memory(sizes, 0));
-  for (const std::uint64_t bytes : sizes) TRY(supply_one(bytes));
+  for (const std::uint64_t bytes : sizes) {
+    TRY(supply_one(bytes));
+  }
   return {};
 }
 
 Result<> Publication::supply_one(std::uint64_t bytes) {
-  auto segment = TRY(device_->create(bytes));
-  auto view = TRY(device_->map(*segment));
+  auto segment = TRY(parts_.device->create(bytes));
+  auto view = TRY(parts_.device->map(*segment));
   const auto handle = TRY(segment->export_handle());
   auto leaving = outgoing(handle);
   wire::fb::SupplyT request;
-  request.load = load_;
+  request.load = parts_.load;
   request.index = static_cast<std::uint16_t>(views_.size());
   request.segment = std::make_unique<wire::fb::SegmentInfoT>();
   request.segment->bytes = segment->bytes();
   request.segment->handle = std::move(leaving.handle);
   CallOptions call;
   if (leaving.descriptor) call.descriptors = std::span(&leaving.descriptor, 1);
-  (void)TRY(connection_->call<wire::fb::DoneT>(request, call));
+  (void)TRY(parts_.connection->call<wire::fb::DoneT>(request, call));
   segments_.push_back(std::move(segment));
   add_view(std::move(view));
   return {};
@@ -197,14 +201,16 @@ void Publication::report_progress(std::uint64_t done_bytes, std::uint64_t total_
   if (before != 0 && now - before < kReportInterval.count()) return;
   if (!reported_ns_.compare_exchange_strong(before, now)) return;
   wire::fb::ReportProgressT report;
-  report.load = load_;
+  report.load = parts_.load;
   report.done_bytes = done_bytes;
   report.total_bytes = total_bytes;
-  (void)connection_->channel().post(report);  // the next one says more anyway
+  (void)parts_.connection->channel().post(report);  // the next one says more anyway
 }
 
 Result<> Publication::end_writing() {
-  for (auto& view : views_) TRY(view->make_read_only());
+  for (auto& view : views_) {
+    TRY(view->make_read_only());
+  }
   view_pointers_.clear();
   views_.clear();
   return {};
@@ -221,13 +227,13 @@ Result<wire::fb::PublishedT> Publication::publish_steps(std::span<const std::byt
   TRY(end_writing());
   TRY(hand_over_manifest(manifest));
   wire::fb::PublishT request;
-  request.load = load_;
+  request.load = parts_.load;
   request.fingerprint = options.fingerprint;
   request.aliases = options.aliases;
   CallOptions call;
   call.timeout = options.timeout;
-  if (call.timeout == 0ns) call.timeout = kPublishTime + connection_->channel().timeout();
-  auto published = TRY(connection_->call<wire::fb::PublishedT>(request, call));
+  if (call.timeout == 0ns) call.timeout = kPublishTime + parts_.connection->channel().timeout();
+  auto published = TRY(parts_.connection->call<wire::fb::PublishedT>(request, call));
   if (published.entry == nullptr) return fail(Code::corrupt, "the daemon published no entry");
   return published;
 }
@@ -247,14 +253,14 @@ Result<wire::fb::PublishedT> Publication::publish(std::span<const std::byte> man
 // Without waiting. Where the daemon has ended the load already, it answers so to nobody.
 void Publication::give_up(const Error& reason) {
   if (std::exchange(over_, true)) return;
-  if (connection_->forked()) return;
+  if (parts_.connection->forked()) return;
   view_pointers_.clear();
   views_.clear();
   wire::fb::AbandonT request;
-  request.load = load_;
+  request.load = parts_.load;
   request.code = static_cast<int>(reason.code);
   request.message = wire::clipped(reason.message, wire::kMaxTextBytes);
-  (void)connection_->channel().post(request);
+  (void)parts_.connection->channel().post(request, kLastWords);
 }
 
 Result<> Publication::abandon(const Error& reason) {
@@ -262,10 +268,10 @@ Result<> Publication::abandon(const Error& reason) {
   view_pointers_.clear();
   views_.clear();
   wire::fb::AbandonT request;
-  request.load = load_;
+  request.load = parts_.load;
   request.code = static_cast<int>(reason.code);
   request.message = wire::clipped(reason.message, wire::kMaxTextBytes);
-  const auto done = connection_->call<wire::fb::DoneT>(request);
+  const auto done = parts_.connection->call<wire::fb::DoneT>(request);
   if (done || done.error().code == Code::disconnected) return {};
   return Failure(done.error());
 }

@@ -40,7 +40,7 @@ struct BeginOptions {
   bool wait = true;                       // behind somebody who loads the same
   std::chrono::nanoseconds wait_limit = kNoLimit;
   ProgressFunction on_progress = {};
-  const Cancellation* cancellation = nullptr;
+  const Cancellation* cancellation = nullptr;  // of begin() and of reserve()
 };
 
 struct PublishOptions {
@@ -51,8 +51,14 @@ struct PublishOptions {
 
 class Publication {
  public:
-  Publication(std::shared_ptr<Connection> connection, std::shared_ptr<memory::Device> device,
-              memory::Transport transport, std::uint64_t load);
+  struct Parts {
+    std::shared_ptr<Connection> connection;
+    std::shared_ptr<memory::Device> device;
+    memory::Transport transport = memory::Transport::host_fd;
+    std::uint64_t load = 0;
+    const Cancellation* cancellation = nullptr;
+  };
+  explicit Publication(Parts parts);
   Publication(const Publication&) = delete;
   Publication& operator=(const Publication&) = delete;
   /// Abandons what was not published, without waiting.
@@ -86,8 +92,8 @@ class Publication {
     return std::move(segments_);
   }
 
-  [[nodiscard]] memory::Device& device() const { return *device_; }
-  [[nodiscard]] memory::Transport transport() const { return transport_; }
+  [[nodiscard]] memory::Device& device() const { return *parts_.device; }
+  [[nodiscard]] memory::Transport transport() const { return parts_.transport; }
 
  private:
   [[nodiscard]] Result<> reserve_from_daemon(std::span<const std::uint64_t> sizes);
@@ -102,10 +108,7 @@ class Publication {
   [[nodiscard]] Result<> end_writing();
   void give_up(const Error& reason);
 
-  std::shared_ptr<Connection> connection_;
-  std::shared_ptr<memory::Device> device_;
-  memory::Transport transport_;
-  std::uint64_t load_;
+  const Parts parts_;
   bool over_ = false;
   std::vector<std::unique_ptr<memory::Segment>> segments_;  // of a device that is no host
   std::vector<std::unique_ptr<memory::View>> views_;
