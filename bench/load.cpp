@@ -14,6 +14,8 @@
 #include <thread>
 #include <vector>
 
+#include <sys/resource.h>
+
 #include "base/units.hpp"
 #include "bench/load_floor.hpp"
 #include "checkpoint/checkpoint.hpp"
@@ -79,15 +81,32 @@ class Target {
   std::vector<std::unique_ptr<memory::Segment>> segments_;
 };
 
+double median(std::vector<double> values) {
+  std::ranges::sort(values);
+  return values[values.size() / 2];
+}
+
+// What all threads of this process have used: on a machine that is not quiet it says more than
+// time.
+double processor_seconds() {
+  struct rusage usage = {};
+  ::getrusage(RUSAGE_SELF, &usage);
+  const auto seconds = [](const timeval& time) {
+    return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_usec) * 1e-6;
+  };
+  return seconds(usage.ru_utime) + seconds(usage.ru_stime);
+}
+
 struct Contestant {
   std::string name;
   std::function<Seconds()> run;
   std::vector<double> seconds = {};
+  std::vector<double> processor = {};
 
-  [[nodiscard]] double median() const {
-    auto sorted = seconds;
-    std::ranges::sort(sorted);
-    return sorted[sorted.size() / 2];
+  void measure() {
+    const double before = processor_seconds();
+    seconds.push_back(run().count());
+    processor.push_back(processor_seconds() - before);
   }
 };
 
@@ -96,15 +115,16 @@ void report(const std::string& title, std::vector<Contestant>& contestants, std:
   for (unsigned n = 0; n < runs; ++n) {
     for (auto& contestant : contestants) {
       before();
-      contestant.seconds.push_back(contestant.run().count());
+      contestant.measure();
     }
   }
-  std::cout << title << ", median of " << runs << " (best):\n";
+  std::cout << format("{}: GB/s median of {} (best), processor s per GB\n", title, runs);
+  const double gigabytes = static_cast<double>(bytes) / 1e9;
   for (const auto& contestant : contestants) {
     const double best = *std::ranges::min_element(contestant.seconds);
-    const auto rate = [&](double seconds) { return static_cast<double>(bytes) / seconds / 1e9; };
-    std::cout << format("  {:<58} {:>6.2f} GB/s ({:.2f})\n", contestant.name,
-                        rate(contestant.median()), rate(best));
+    std::cout << format("  {:<56} {:>6.2f} ({:.2f})  {:.3f}\n", contestant.name,
+                        gigabytes / median(contestant.seconds), gigabytes / best,
+                        median(contestant.processor) / gigabytes);
   }
 }
 
@@ -158,6 +178,7 @@ class Bench {
           {format("fill, {}", name_of(tier)), [&, tier] { return fill(target, tier, true); }});
     }
     report(title_ + ", cold", all, checkpoint_.file_bytes(), runs_, [&] { drop_caches(files_); });
+    std::cout << format("  automatic became {}\n", name_of(automatic_));
   }
 
  private:
@@ -180,7 +201,7 @@ class Bench {
     for (const auto& view : owned) views.push_back(view.get());
     const auto result = must(load::fill(checkpoint_, placement_, target.device(), views,
                                         {.tier = tier, .digest = digest}));
-    used_ = result.tier;
+    if (tier == load::Tier::automatic) automatic_ = result.tier;
     return result.elapsed;
   }
 
@@ -189,7 +210,7 @@ class Bench {
   checkpoint::Checkpoint checkpoint_;
   load::Placement placement_;
   std::vector<FloorFile> files_;
-  load::Tier used_ = load::Tier::automatic;
+  load::Tier automatic_ = load::Tier::automatic;
 };
 
 int run(int argc, char** argv) {

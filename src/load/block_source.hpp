@@ -32,12 +32,19 @@ class BlockSource {
   [[nodiscard]] Result<> read_scattered(const Block& block, Tier tier, std::span<iovec> places,
                                         BlockHash* hash);
 
+  /// Whether a direct read of the block may go to this address.
+  [[nodiscard]] bool may_read_directly(const Block& block, const std::byte* to);
+
   /// Bytes that are read, and then digested, at a time: what stays in a core's second-level cache.
   static constexpr std::uint64_t kCacheBytes = std::uint64_t{1} << 20;
 
  private:
-  [[nodiscard]] Result<> read_buffered(OpenFile& file, std::uint64_t offset,
-                                       std::span<iovec> places, BlockHash* hash);
+  struct Chunks {
+    std::uint64_t offset = 0;  // of the first in the file
+    std::uint64_t bytes = 0;   // of each
+  };
+  [[nodiscard]] Result<> read_buffered(OpenFile& file, Chunks chunks, std::span<iovec> places,
+                                       BlockHash* hash);
   [[nodiscard]] Result<std::uint64_t> read_direct(OpenFile& file, const Block& block, Tier tier,
                                                   std::span<std::byte> to);
   [[nodiscard]] Result<std::uint64_t> read_uring(FdView fd, std::uint64_t offset,

@@ -27,17 +27,9 @@ class FillWorker final : public BlockWorker {
 
   Result<> take(const Block& block) override {
     plan_.pieces(block.shard, block.offset, block.bytes, pieces_);
-    const Tier tier = chooser_.choose(block);
     hash_.reset();
     BlockHash* const hash = digests_ != nullptr ? &hash_ : nullptr;
-    const bool cached = tier == Tier::hot || tier == Tier::buffered;
-    bool in_place = false;
-    if (cached && worth_scattering(block)) in_place = TRY(gather_places());
-    if (in_place) {
-      TRY(source_.read_scattered(block, tier, places_, hash));
-    } else {
-      TRY(read_staged(block, tier, hash));
-    }
+    TRY(bring(block, chooser_.choose(block), hash));
     if (digests_ != nullptr) (*digests_)[block.shard].set_block(block.index, hash_.finish());
     return {};
   }
@@ -45,6 +37,29 @@ class FillWorker final : public BlockWorker {
   Result<> finish() override { return writer_->finish(); }
 
  private:
+  Result<> bring(const Block& block, Tier tier, BlockHash* hash) {
+    if (is_cached_tier(tier)) {
+      bool in_place = false;
+      if (worth_scattering(block)) in_place = TRY(gather_places());
+      if (in_place) return source_.read_scattered(block, tier, places_, hash);
+    } else if (pieces_.size() == 1 && pieces_.front().placed) {
+      const auto place = place_of(pieces_.front());
+      if (!place.empty() && source_.may_read_directly(block, place.data())) {
+        return source_.read(block, tier, place, hash);
+      }
+    }
+    const auto staged = TRY(writer_->stage(block.bytes));
+    if (staged.empty()) return bring_through_buffer(block, tier, hash);
+    TRY(source_.read(block, tier, staged.first(block.bytes), hash));
+    return copy_in(staged.first(block.bytes), block.offset);
+  }
+
+  static bool is_cached_tier(Tier tier) { return tier == Tier::hot || tier == Tier::buffered; }
+
+  std::span<std::byte> place_of(const Piece& piece) {
+    return writer_->place(piece.segment, piece.segment_offset, piece.bytes);
+  }
+
   // Below some size of its pieces a block is brought to its places faster by copies from the cache
   // than by the kernel's walk over a list of places.
   [[nodiscard]] bool worth_scattering(const Block& block) const {
@@ -64,7 +79,7 @@ class FillWorker final : public BlockWorker {
     for (const Piece& piece : pieces_) {
       std::span<std::byte> place;
       if (piece.placed) {
-        place = writer_->place(piece.segment, piece.segment_offset, piece.bytes);
+        place = place_of(piece);
         if (place.empty()) return false;
       } else {
         place = unwanted.first(piece.bytes);
@@ -75,26 +90,40 @@ class FillWorker final : public BlockWorker {
     return true;
   }
 
-  Result<> read_staged(const Block& block, Tier tier, BlockHash* hash) {
-    std::span<std::byte> staged = TRY(writer_->stage(block.bytes));
-    const bool own = staged.empty();
-    if (own) {
-      // The last copies out of this buffer may still be under way.
-      TRY(writer_->finish());
-      staged = TRY(buffer_.get(block.bytes));
+  // Through this thread's own buffer, in chunks that are still in its cache when they are copied:
+  // small ones from the page cache; from the disk the whole block, since it likes long reads.
+  Result<> bring_through_buffer(const Block& block, Tier tier, BlockHash* hash) {
+    const auto buffer = TRY(buffer_.get(block.bytes));
+    const bool by_chunks = tier == Tier::hot;
+    if (!by_chunks) TRY(source_.read(block, tier, buffer, nullptr));
+    for (std::uint64_t at = 0; at < block.bytes; at += kChunkBytes) {
+      Block part = block;
+      part.offset += at;
+      part.bytes = std::min(kChunkBytes, block.bytes - at);
+      const auto bytes = by_chunks ? buffer.first(part.bytes) : buffer.subspan(at, part.bytes);
+      if (by_chunks) TRY(source_.read(part, tier, bytes, nullptr));
+      if (hash != nullptr) hash->update(bytes);
+      plan_.pieces(part.shard, part.offset, part.bytes, pieces_);
+      TRY(copy_in(bytes, part.offset));
+      TRY(writer_->finish());  // before the buffer is used again
     }
-    staged = staged.first(block.bytes);
-    TRY(source_.read(block, tier, staged, hash));
+    return {};
+  }
+
+  // Takes the pieces of a stretch of the file to their places.
+  Result<> copy_in(std::span<const std::byte> bytes, std::uint64_t file_offset) {
     runs_.clear();
     for (const Piece& piece : pieces_) {
       if (!piece.placed) continue;
-      runs_.push_back({.block_offset = piece.file_offset - block.offset,
+      runs_.push_back({.block_offset = piece.file_offset - file_offset,
                        .segment_offset = piece.segment_offset,
                        .bytes = piece.bytes,
                        .segment = piece.segment});
     }
-    return writer_->copy_in(staged, runs_);
+    return writer_->copy_in(bytes, runs_);
   }
+
+  static constexpr std::uint64_t kChunkBytes = std::uint64_t{256} << 10;
 
   BlockSource source_;
   const ReadPlan& plan_;

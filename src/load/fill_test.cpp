@@ -1,5 +1,6 @@
 #include "load/fill.hpp"
 
+#include <atomic>
 #include <mutex>
 #include <vector>
 
@@ -166,6 +167,25 @@ TEST(FillGapsTest, TensorsThatTheIndexLeavesOutAreReadButNotPlaced) {
       }
     }
   }
+}
+
+TEST(FillDirectTest, AlignedDataIsReadIntoItsPlace) {
+  MadeShard shard = {.tensors = {made_tensor("a", 16 << 20)}};
+  shard.header_spaces = 4096 - 8 - support::header_of(shard).size();
+  Loading loading({shard}, open_device(false));
+  const memory::View& view = *loading.views()[0];
+  std::atomic<unsigned> in_place = 0;
+  loading.files().on_places = [&](std::span<const iovec> places) {
+    const auto address = reinterpret_cast<std::uintptr_t>(places.front().iov_base);
+    if (address >= view.address() && address < view.address() + view.bytes()) ++in_place;
+  };
+  loading.wipe();
+  const auto result = loading.fill({.tier = Tier::direct});
+  ASSERT_TRUE(result) << result.error().message;
+  loading.expect_loaded();
+  EXPECT_EQ(result->digests[0], tree_digest(support::file_bytes(loading.path(shard.name))));
+  // All blocks but the one with the header in it; none where the disk takes no direct reads.
+  EXPECT_EQ(in_place, result->tier == Tier::direct ? 4U : 0U);
 }
 
 }  // namespace

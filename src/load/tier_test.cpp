@@ -95,8 +95,8 @@ TEST_F(TierChooserTest, FastestWayIsKeptAndRemembered) {
 TEST_F(TierChooserTest, EqualsLeaveThePageCacheAlone) {
   TierChooser chooser(Tier::automatic, loading_.files(), *files_, mounts_);
   run_trials(chooser, {{Tier::direct, milliseconds(100)},
-                       {Tier::direct_uring, milliseconds(99)},
-                       {Tier::buffered, milliseconds(99)}});
+                       {Tier::direct_uring, milliseconds(96)},
+                       {Tier::buffered, milliseconds(85)}});
   EXPECT_EQ(chooser.most(), Tier::direct);
 }
 

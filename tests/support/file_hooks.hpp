@@ -17,6 +17,8 @@ class FileHooks final : public load::FileCalls {
   /// What a read answers instead of reading: bytes, or an errno as a negative number; nothing: it
   /// reads. Gets the number of the read, from 1 on. Probes of the page cache are no reads.
   std::function<std::optional<ssize_t>(std::uint64_t number)> on_read;
+  /// Where each read goes to, before it.
+  std::function<void(std::span<const iovec> places)> on_places;
   /// At most so many bytes come at once; 0: no limit.
   std::atomic<std::uint64_t> most_bytes = 0;
   std::atomic<bool> grant_leases = true;
@@ -29,6 +31,7 @@ class FileHooks final : public load::FileCalls {
   ssize_t read(FdView fd, std::span<const iovec> places, std::uint64_t offset, int flags) override {
     if (flags != 0) return load::system_file_calls().read(fd, places, offset, flags);
     const std::uint64_t number = ++reads_;
+    if (on_places) on_places(places);
     if (on_read) {
       if (const auto answer = on_read(number)) {
         if (*answer >= 0) return *answer;

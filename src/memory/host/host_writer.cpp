@@ -4,6 +4,7 @@
 
 #include "base/units.hpp"
 #include "memory/host/host_view.hpp"
+#include "memory/host/stream_copy.hpp"
 
 namespace wc::memory {
 namespace {
@@ -36,7 +37,7 @@ class HostWriter final : public Writer {
         return fail(Code::invalid_argument, "no {} at {} of a block of {}", format_bytes(run.bytes),
                     run.block_offset, format_bytes(block.size()));
       }
-      std::memcpy(to.data(), block.data() + run.block_offset, run.bytes);
+      stream_copy(to.data(), block.data() + run.block_offset, run.bytes);
     }
     return {};
   }
