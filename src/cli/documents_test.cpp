@@ -100,6 +100,8 @@ TEST_F(DocumentsTest, CompletionOffersEveryVerbInEveryShell) {
 TEST(NearestTest, FindsWhatWasMeantAndNothingFarOff) {
   const std::vector<std::string> known = {"load", "ls", "leases", "evict"};
   EXPECT_EQ(nearest("lod", known), "load");
+  EXPECT_EQ(nearest("laod", known), "load");
+  EXPECT_EQ(nearest("evcit", known), "evict");
   EXPECT_EQ(nearest("lease", known), "leases");
   EXPECT_EQ(nearest("zzzz", known), std::nullopt);
 }

@@ -8,7 +8,8 @@
 
 namespace wc::cli {
 
-/// The one with the fewest letters added, left out or changed, if those are few for its length.
+/// The one with the fewest letters added, left out, changed or swapped, if those are few for its
+/// length.
 [[nodiscard]] std::optional<std::string> nearest(std::string_view word,
                                                  const std::vector<std::string>& known);
 

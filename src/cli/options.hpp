@@ -15,6 +15,9 @@
 
 namespace wc::cli {
 
+/// The limit of a wait that has none: longer than any machine runs, short enough to be added to.
+inline constexpr std::chrono::nanoseconds kNoLimit = std::chrono::hours(24 * 365);
+
 /// What a shell may offer for a value.
 enum class Completes { nothing, entry, path, entry_or_path, choice };
 

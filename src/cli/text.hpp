@@ -21,7 +21,7 @@ namespace wc::cli {
 
 /// "1 reader", "2 readers", "1,234 readers".
 [[nodiscard]] std::string counted(std::uint64_t count, std::string_view noun);
-/// "3 min 20 s" between two moments in Unix time; "-" for a moment that is none.
+/// "42 s", "3 min 20 s", "5 days" between two moments in Unix time; "-" for a moment that is none.
 [[nodiscard]] std::string age(std::int64_t since_unix_ns, std::int64_t now_unix_ns);
 [[nodiscard]] std::int64_t now_unix_ns();
 /// Seconds with their fraction, for JSON.

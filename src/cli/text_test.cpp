@@ -59,7 +59,8 @@ TEST_F(TextTest, CountsAgreeWithTheirNoun) {
 TEST_F(TextTest, AgesAreWholeSecondsAndNeverNegative) {
   constexpr std::int64_t kSecond = 1'000'000'000;
   EXPECT_EQ(age(0, 5 * kSecond), "-");
-  EXPECT_EQ(age(5 * kSecond, 2 * kSecond), "0 ns");
+  EXPECT_EQ(age(5 * kSecond, 2 * kSecond), "0 s");
+  EXPECT_EQ(age(1, 1 + 59 * kSecond), "59 s");
   EXPECT_EQ(age(1, 1 + 90 * kSecond), "1 min 30 s");
   EXPECT_EQ(age(1, 1 + 72 * 3600 * kSecond), "3 days");
 }

@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <chrono>
 #include <memory>
 
@@ -13,7 +14,7 @@ using std::chrono::nanoseconds;
 
 struct Asked {
   Selection selection;
-  nanoseconds timeout = std::chrono::hours(24 * 365);
+  nanoseconds timeout = kNoLimit;
   bool undo = false;
 };
 
@@ -23,7 +24,8 @@ Result<> run(const Asked& asked, Call& call) {
   {
     Progress progress = call.progress("waiting for its readers");
     wc_wait_options options = WC_WAIT_OPTIONS_INIT;
-    options.wait_ns = static_cast<std::uint64_t>(asked.timeout.count());
+    // To the library 0 is no limit; to people it is no waiting.
+    options.wait_ns = static_cast<std::uint64_t>(std::max(asked.timeout, nanoseconds(1)).count());
     options.progress = Progress::show;
     options.user = &progress;
     options.cancellation = call.signals().cancellation();

@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <chrono>
 #include <memory>
 #include <string>
@@ -19,7 +20,7 @@ struct Asked {
   std::string device;
   std::string transport;
   std::string tier = "auto";
-  nanoseconds timeout{0};
+  nanoseconds timeout = kNoLimit;
   std::uint32_t threads = 0;
   bool replace = false;
   bool no_wait = false;
@@ -53,7 +54,8 @@ wc_load_options options_of(const Asked& asked) {
   options.follow_symlinks = asked.follow_symlinks ? 1 : 0;
   options.tier = tier_numbered(asked.tier);
   options.threads = asked.threads;
-  options.wait_ns = static_cast<std::uint64_t>(asked.timeout.count());
+  // To the library 0 is no limit; to people it is no waiting.
+  options.wait_ns = static_cast<std::uint64_t>(std::max(asked.timeout, nanoseconds(1)).count());
   return options;
 }
 

@@ -19,9 +19,9 @@ std::string table_of(const std::vector<wc_entry_info>& entries, const Terminal& 
                                  {.title = "GEN", .align = Align::right},
                                  {.title = "STATE"},
                                  {.title = "SIZE", .align = Align::right},
-                                 {.title = "TENSORS", .align = Align::right, .drops = true},
                                  {.title = "DEVICE", .shrinks = true},
-                                 {.title = "LEASES", .align = Align::right},
+                                 {.title = "LEASES", .align = Align::right, .drops = true},
+                                 {.title = "TENSORS", .align = Align::right, .drops = true},
                                  {.title = "FORM", .shrinks = true, .drops = true},
                                  {.title = "SINCE", .align = Align::right, .drops = true}};
   if (cut) columns.insert(columns.begin() + 1, {.title = "RANK", .align = Align::right});
@@ -33,9 +33,9 @@ std::string table_of(const std::vector<wc_entry_info>& entries, const Terminal& 
                              {entry.generation == 0 ? "-" : std::to_string(entry.generation)},
                              {state_text(entry), state_colour(entry)},
                              {format_bytes(loading ? entry.total_bytes : entry.bytes)},
-                             {entry.tensors == 0 ? "-" : format_count(entry.tensors)},
                              {or_empty(entry.device)},
                              {format_count(entry.leases)},
+                             {entry.tensors == 0 ? "-" : format_count(entry.tensors)},
                              {form_text(entry)},
                              {age(entry.since_unix_ns, now)}};
     if (cut) row.insert(row.begin() + 1, {format("{}/{}", entry.rank, entry.world)});

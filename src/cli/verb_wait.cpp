@@ -13,7 +13,7 @@ using std::chrono::nanoseconds;
 
 struct Asked {
   Selection selection;
-  nanoseconds timeout = std::chrono::hours(24 * 365);
+  nanoseconds timeout = kNoLimit;
 };
 
 Result<EntryList> wait(const Asked& asked, const Connection& connection, Call& call) {

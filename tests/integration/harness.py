@@ -116,7 +116,7 @@ class Case(unittest.TestCase):
                   "exhausted": 6}.get(code, 1)
         out, err = self.run_cli(*arguments, expect=status, **options)
         self.assertEqual(out, "")
-        self.assertTrue(err.startswith(f"weightcache: {code}: "), err)
+        self.assertTrue(err.splitlines()[-1].startswith(f"weightcache: {code}: "), err)
         document = self.json_of(*arguments, expect=status, **options)
         self.assertEqual(document["error"]["code"], code)
         return document["error"]["message"]
@@ -151,8 +151,9 @@ class DaemonCase(Case):
         self.addCleanup(self.nothing_is_left)
 
     def serve(self) -> subprocess.Popen:
-        daemon = self.start("serve", "--json", *self.serve_options, **self.serve_settings,
-                            stderr=(self.folder / "daemon.log").open("a"))
+        with (self.folder / "daemon.log").open("a") as log:
+            daemon = self.start("serve", "--json", *self.serve_options, **self.serve_settings,
+                                stderr=log)
         line = daemon.stdout.readline()
         self.assertTrue(line, (self.folder / "daemon.log").read_text())
         self.service = json.loads(line)
@@ -170,9 +171,9 @@ class DaemonCase(Case):
             return
         self.daemon.send_signal(signal.SIGCONT)
         eventually(lambda: self.json_of("status")["leases"] == 0, "the end of all leases")
-        for entry in self.json_of("ls")["entries"]:
-            if entry["state"] != "loading":
-                self.run_cli("evict", f"@{entry['fingerprint']}", "--force", expect=0)
+        entries = self.json_of("ls")["entries"]
+        for fingerprint in {e["fingerprint"] for e in entries if e["state"] != "loading"}:
+            self.run_cli("evict", f"@{fingerprint}", "--force")
         eventually(lambda: self.bytes_held() == 0, "the memory's return")
         self.assertEqual(self.json_of("ls")["entries"], [])
         stopped = self.json_of("stop")

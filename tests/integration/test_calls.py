@@ -177,10 +177,12 @@ class InspectOnDisk(Case):
     def test_names_cannot_steer_the_terminal(self):
         folder = self.folder / "evil"
         folder.mkdir()
-        write_shard(folder / "model.safetensors", {"\x1b]0;owned\x07": b"x" * 8})
+        write_shard(folder / "model.safetensors", {"a\u202eb": b"x" * 8})  # right to left
         out, _ = self.run_cli("inspect", folder)
-        self.assertNotIn("\x1b", out)
-        self.assertIn("\\x1b]0;owned\\x07", out)
+        self.assertNotIn("\u202e", out)
+        self.assertIn("a\\xe2\\x80\\xaeb", out)
+        write_shard(folder / "model.safetensors", {"\x1b]0;owned\x07": b"x" * 8})
+        self.assertNotIn("\x1b", self.fails("corrupt", "inspect", folder))
 
 
 if __name__ == "__main__":

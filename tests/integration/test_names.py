@@ -80,6 +80,7 @@ class Names(DaemonCase):
             folder = self.checkpoint("model")
             self.assertIn("model", self.fails("busy", "load", folder, "--no-wait"))
             self.fails("timed_out", "load", folder, "--timeout", "50ms")
+            self.fails("timed_out", "load", folder, "--timeout", "0")
             waiting = self.start("load", folder, "--json", "--progress", "plain")
             self.assertIn("waiting for another process that loads it", waiting.stderr.readline())
             holder.stdin.close()  # abandons: the right to load passes on

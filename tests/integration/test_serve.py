@@ -5,6 +5,7 @@ import os
 import signal
 import stat
 import unittest
+from pathlib import Path
 
 from harness import Case, DaemonCase, eventually
 
@@ -69,7 +70,7 @@ class Detached(Case):
 
     def test_stop_ends_it_and_its_helper(self):
         pid = self.json_of("serve", "--detach")["pid"]
-        children = open(f"/proc/{pid}/task/{pid}/children").read().split()
+        children = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
         self.assertTrue(children)
         self.run_cli("load", self.checkpoint())
         document = self.json_of("stop", "--drop")
