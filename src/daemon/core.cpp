@@ -3,6 +3,7 @@
 #include <sys/ioctl.h>
 #include <sys/socket.h>
 
+#include "base/kill_point.hpp"
 #include "base/units.hpp"
 #include "daemon/convert.hpp"
 #include "daemon/dispatch.hpp"
@@ -49,8 +50,18 @@ std::size_t Core::descriptors_due(const Session& session) {
 void Core::on_message(Session& session, const wire::fb::Message& message,
                       std::vector<Fd> descriptors) {
   dispatch(*this, session, message, descriptors);
-  if (!descriptors.empty()) dispose(std::move(descriptors));
+  if (!descriptors.empty()) refuse_descriptors(session, std::move(descriptors));
   settle();
+}
+
+// Each costs the helper some work, which a peer could ask for faster than it is done.
+void Core::refuse_descriptors(Session& session, std::vector<Fd> descriptors) {
+  dispose(std::move(descriptors));
+  if (++client_of(session).refused_descriptors < kMaxRefusedDescriptors) return;
+  session.part(
+      0, Error{Code::invalid_argument,
+               format("{} packets with descriptors that were of no use", kMaxRefusedDescriptors),
+               {}});
 }
 
 void Core::on_ended(Session& session) {
@@ -115,6 +126,7 @@ Result<Load*> Core::load_of(const Session& session, catalog::EntryId load) {
 }
 
 void Core::granted(Session& session, std::uint64_t request, catalog::EntryId id, Load load) {
+  kill_point("daemon.granted");
   client_of(session).loads[id] = std::move(load);
   session.let_descriptors_in(descriptors_due(session) > 0);
   fb::GrantedT answer;
@@ -153,7 +165,24 @@ void Core::job_over(catalog::EntryId entry) {
   });
 }
 
-void Core::dispose(std::vector<Fd> descriptors) { helper_.release(std::move(descriptors), {}); }
+void Core::dispose(std::vector<Fd> descriptors) {
+  for (Fd& descriptor : descriptors) disposing_.push_back(std::move(descriptor));
+  dispose_some();
+}
+
+void Core::dispose_some() {
+  if (dispose_under_way_ || disposing_.empty()) return;
+  std::vector<Fd> some;
+  while (!disposing_.empty() && some.size() < wire::kMaxDescriptors) {
+    some.push_back(std::move(disposing_.back()));
+    disposing_.pop_back();
+  }
+  dispose_under_way_ = true;
+  helper_.release(std::move(some), [this] {
+    dispose_under_way_ = false;
+    dispose_some();
+  });
+}
 
 // ---- effects
 // -------------------------------------------------------------------------------------

@@ -36,6 +36,7 @@ struct Client {
   std::unique_ptr<Session> session;
   std::map<catalog::EntryId, Load> loads;
   std::map<std::uint64_t, Load> begins;  // what waiting requests will be granted
+  std::size_t refused_descriptors = 0;
 };
 
 class Core final : public SessionOwner {
@@ -77,7 +78,8 @@ class Core final : public SessionOwner {
   void load_over(Session& session, catalog::EntryId load);
   /// A job on the entry is over: gives it back if that waited for the job.
   void job_over(catalog::EntryId entry);
-  /// Closes descriptors whose last close may take long, where nobody waits for it.
+  /// Closes descriptors whose last close may take long, where nobody waits for it: one job at a
+  /// time, with all that came meanwhile.
   void dispose(std::vector<Fd> descriptors);
   void settle();
   void stop() { loop_.stop(); }
@@ -96,6 +98,8 @@ class Core final : public SessionOwner {
   void carry_out(catalog::Progress& effect);
   void carry_out(catalog::CancelLoad& effect);
   void arm_deadline();
+  void dispose_some();
+  void refuse_descriptors(Session& session, std::vector<Fd> descriptors);
   void bury(catalog::SessionId id);
   void withdraw_ipc_of(catalog::SessionId publisher);
 
@@ -108,6 +112,8 @@ class Core final : public SessionOwner {
   DeviceHolds holds_;
   std::unordered_map<catalog::SessionId, Client> clients_;
   std::uint64_t next_session_ = 1;
+  std::vector<Fd> disposing_;
+  bool dispose_under_way_ = false;
   std::unique_ptr<wire::PacketBuffer> buffer_ = std::make_unique<wire::PacketBuffer>();
   std::optional<catalog::Time> armed_for_;
   EventLoop::Timer deadline_;

@@ -151,6 +151,22 @@ TEST_F(DeviceMemoryTest, ASupplyThatDoesNotFitIsRefusedAndItsDescriptorIsClosed)
   EXPECT_TRUE(eventually([&] { return daemon().descriptors() == before + 1; }));
 }
 
+TEST_F(DeviceMemoryTest, WhoSuppliesNonsenseWithoutAnEndIsDropped) {
+  RawClient loader = connect();
+  RawPublisher publisher(loader, gpu_sample());
+  ASSERT_NO_FATAL_FAILURE(prepare(loader, publisher, memory::Transport::vmm_fd));
+  const Fd event(::eventfd(0, EFD_CLOEXEC));
+  const FdView view = event;
+  int refused = 0;
+  while (loader.send(supply_message(publisher, 99, kMiB), std::span(&view, 1)) != 0) {
+    if (loader.receive().kind != Reply::Kind::message) break;
+    ++refused;
+  }
+  EXPECT_LE(refused, 20);
+  RawClient other = connect();
+  EXPECT_TRUE(other.call<fb::StatusReportT>(fb::StatusT()));
+}
+
 TEST_F(DeviceMemoryTest, DescriptorsWithAnythingButASupplyEndTheConnection) {
   RawClient loader = connect();
   RawPublisher publisher(loader, gpu_sample());

@@ -73,6 +73,29 @@ TEST_F(FaultTest, AKilledReleaseIsARelease) {
   }
 }
 
+// Without a supervisor, what a daemon held ends with it: the next one begins empty, and serves.
+TEST_F(FaultTest, ADaemonThatIsKilledLeavesNothingThatDisturbsTheNext) {
+  for (const char* point : {"daemon.granted", "daemon.reserved", "daemon.publishing",
+                            "daemon.published", "daemon.attached"}) {
+    start_with(point);
+    RawClient client = connect();
+    RawPublisher publisher(client, {});
+    auto published = publisher.run();
+    if (published) {
+      EXPECT_EQ(attach(client, "sample").error().code, Code::disconnected) << point;
+    } else {
+      EXPECT_EQ(published.error().code, Code::disconnected) << point;
+    }
+    const int status = daemon().wait();
+    EXPECT_TRUE(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL) << point;
+    start();
+    RawClient next = connect();
+    EXPECT_TRUE(publish(next)) << point;
+    EXPECT_TRUE(attach(next, "sample")) << point;
+    EXPECT_EQ(daemon().end(SIGTERM), 0);
+  }
+}
+
 TEST_F(FaultTest, WhatIsPublishedOutlivesTheHelper) {
   start();
   RawClient client = connect();

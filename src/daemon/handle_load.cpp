@@ -2,6 +2,7 @@
 // a device from its loader.
 #include <algorithm>
 
+#include "base/kill_point.hpp"
 #include "base/units.hpp"
 #include "daemon/convert.hpp"
 #include "daemon/handlers.hpp"
@@ -82,6 +83,7 @@ void reserve_answered(Core& core, const Reserving& what, Result<HelperClient::Do
     core.dispose(std::move(done->descriptors));
     done = fail(Code::internal, "the helper answered with another number of descriptors");
   }
+  kill_point("daemon.reserved");
   Session* session = core.session(what.session);
   if (done) {
     keep(core, stored, what, std::move(done->descriptors));

@@ -1,5 +1,6 @@
 // The one step after which readers can attach, in two halves around the helper's work: it seals
 // what nobody may write any more, reads the manifest whole, and tells what it found.
+#include "base/kill_point.hpp"
 #include "base/units.hpp"
 #include "daemon/convert.hpp"
 #include "daemon/handlers.hpp"
@@ -77,6 +78,7 @@ Result<catalog::Publication> conclude(Core& core, const Publishing& what,
     static_cast<void>(core.catalog().publish_failed(what.load, core.now()));
     return Failure(sealed.error());
   }
+  kill_point("daemon.publishing");
   auto publication = TRY(core.catalog().publish_done(what.load, summary, core.now()));
   stored.fingerprint = publication.entry.fingerprint;
   stored.device = publication.entry.device;
@@ -95,6 +97,7 @@ void announce(const catalog::Publication& publication) {
 
 void seal_answered(Core& core, const Publishing& what, Result<HelperClient::Done> done) {
   auto publication = conclude(core, what, std::move(done));
+  kill_point("daemon.published");
   if (Session* session = core.session(what.session); session != nullptr) {
     core.load_over(*session, what.load);
     if (publication) {

@@ -1,3 +1,4 @@
+#include "base/kill_point.hpp"
 #include "daemon/convert.hpp"
 #include "daemon/handlers.hpp"
 
@@ -22,6 +23,7 @@ Result<> handle(Call& call, const fb::AttachT& message) {
     return fail(Code::internal, "entry {} of \"{}\" has no memory", static_cast<std::uint64_t>(id),
                 attached.entry.name);
   }
+  kill_point("daemon.attached");
   fb::AttachedT answer;
   answer.lease = static_cast<std::uint64_t>(attached.lease);
   answer.entry = to_wire_ptr(attached.entry);

@@ -2,6 +2,7 @@
 
 #include <array>
 #include <map>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -42,7 +43,7 @@ class Helper {
 
  private:
   bool take_job() {
-    auto received = receive_job(socket_);
+    auto received = receive_job(socket_, buffer_);
     if (!received || received->receipt == wire::Receipt::end) return false;
     if (received->receipt == wire::Receipt::would_block) return true;
     kill_point("helper.job");
@@ -140,6 +141,7 @@ class Helper {
 
   FdView socket_;
   Fd signals_;
+  wire::PacketBuffer buffer_;
   std::map<pid_t, Job> children_;
   std::map<std::uint64_t, std::vector<Fd>> kept_;
 };
@@ -158,7 +160,7 @@ class Helper {
   ::sigprocmask(SIG_BLOCK, &child_ends, nullptr);
   Fd signals(::signalfd(-1, &child_ends, SFD_CLOEXEC | SFD_NONBLOCK));
   if (!signals) ::_exit(1);
-  Helper(socket, std::move(signals)).run();
+  std::make_unique<Helper>(socket, std::move(signals))->run();
   ::_exit(0);
 }
 

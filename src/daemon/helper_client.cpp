@@ -135,7 +135,7 @@ void HelperClient::pump() {
 
 bool HelperClient::receive_answers() {
   for (std::size_t count = 0; count < kAnswersPerTurn; ++count) {
-    auto received = receive_job(process_.socket);
+    auto received = receive_job(process_.socket, *buffer_);
     if (!received) {
       // An answer is lost, and with it whose it was. What it had will be failed with it.
       report(Level::error, "cannot receive from the helper, which is replaced: {}",

@@ -97,6 +97,8 @@ class HelperClient {
   std::uint64_t next_number_ = 1;
   Clock::time_point started_;
   bool pump_scheduled_ = false;
+  // One for all: taken anew for each answer, it would leave the heap in pieces.
+  std::unique_ptr<wire::PacketBuffer> buffer_ = std::make_unique<wire::PacketBuffer>();
   CallHandler on_socket_{[this](std::uint32_t) {
     receive_answers();
     pump();

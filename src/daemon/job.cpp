@@ -1,7 +1,6 @@
 #include "daemon/job.hpp"
 
 #include <cstring>
-#include <memory>
 #include <type_traits>
 
 #include <poll.h>
@@ -58,11 +57,10 @@ Result<> send_job_waiting(FdView socket, const Job& job, std::span<const FdView>
   }
 }
 
-Result<ReceivedJob> receive_job(FdView socket) {
-  const auto buffer = std::make_unique<wire::PacketBuffer>();
+Result<ReceivedJob> receive_job(FdView socket, wire::PacketBuffer& buffer) {
   wire::Packet packet;
   ReceivedJob out;
-  out.receipt = TRY(wire::receive_packet(socket, buffer->bytes, wire::kMaxDescriptors, packet));
+  out.receipt = TRY(wire::receive_packet(socket, buffer.bytes, wire::kMaxDescriptors, packet));
   if (out.receipt != wire::Receipt::packet) return out;
   if (packet.bytes.size() != sizeof(Job)) {
     return fail(Code::corrupt, "a job of {} bytes instead of {}", packet.bytes.size(), sizeof(Job));

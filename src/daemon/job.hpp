@@ -65,7 +65,7 @@ struct ReceivedJob {
   Job job;
   std::vector<Fd> descriptors;
 };
-/// Errors: as receive_packet; corrupt.
-[[nodiscard]] Result<ReceivedJob> receive_job(FdView socket);
+/// The buffer is for the call only. Errors: as receive_packet; corrupt.
+[[nodiscard]] Result<ReceivedJob> receive_job(FdView socket, wire::PacketBuffer& buffer);
 
 }  // namespace wc::daemon

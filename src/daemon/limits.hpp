@@ -19,6 +19,7 @@ inline constexpr std::size_t kAcceptsPerTurn = 16;
 inline constexpr std::size_t kPacketsPerTurn = 8;  // of one session
 inline constexpr std::size_t kMaxQueuedPackets = 256;
 inline constexpr std::size_t kMaxQueuedBytes = std::size_t{1} << 20;
+inline constexpr std::size_t kMaxRefusedDescriptors = 16;  // packets of one session
 inline constexpr std::size_t kRowsPerPage = 128;
 /// Of the half of the open files that is not the connections': the daemon's own few.
 inline constexpr std::size_t kOwnDescriptors = 64;

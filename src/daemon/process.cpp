@@ -99,6 +99,17 @@ std::uint64_t own_memory_bytes() {
   return (pages[1] - pages[2]) * static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE));
 }
 
+Result<> open_standard_descriptors() {
+  for (int number = 0; number <= 2; ++number) {
+    if (::fcntl(number, F_GETFD) >= 0) continue;
+    // The lowest free number, which is this one.
+    Fd null(::open("/dev/null", O_RDWR | O_NOCTTY));
+    if (!null) return fail_errno("open \"/dev/null\"");
+    static_cast<void>(null.release());
+  }
+  return {};
+}
+
 std::uint64_t raise_descriptor_limit() {
   rlimit limit{};
   if (::getrlimit(RLIMIT_NOFILE, &limit) != 0) return 0;

@@ -34,6 +34,10 @@ void reset_signals();
 /// (which segments are). 0 where /proc does not tell.
 [[nodiscard]] std::uint64_t own_memory_bytes();
 
+/// Opens /dev/null in the place of each of the standard three that is closed: else the next file
+/// to be opened would be taken for stderr. Errors: io.
+[[nodiscard]] Result<> open_standard_descriptors();
+
 /// Raises the soft limit of open files to the hard one. What it is now.
 std::uint64_t raise_descriptor_limit();
 

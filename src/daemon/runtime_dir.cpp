@@ -6,6 +6,7 @@
 
 #include <fcntl.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
@@ -131,6 +132,8 @@ Result<RuntimeDir> RuntimeDir::open(const Options& options) {
   TRY(check_directory(directory, path, options));
   TRY(address_in(directory, name));
   Fd lock = TRY(take_lock(directory, path));
+  // systemd-tmpfiles spares a directory of /tmp that somebody holds such a lock on.
+  static_cast<void>(::flock(directory.get(), LOCK_SH | LOCK_NB));
   return RuntimeDir(options, std::move(directory), std::move(lock));
 }
 

@@ -4,7 +4,9 @@
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "daemon/limits.hpp"
@@ -96,6 +98,44 @@ TEST_F(SendQueueTest, DescriptorsThatHaveGoneBecomeAFailure) {
   EXPECT_EQ(*queue_.flush(mine_), State::empty);
   EXPECT_EQ(receive(), 0);
   EXPECT_EQ(last_, wire::fb::Body::Failure);
+}
+
+// As a user who may not pass its limit of open files with those that are in flight.
+int send_as_nobody(FdView null) {
+  const rlimit limit{64, 64};
+  if (::setrlimit(RLIMIT_NOFILE, &limit) != 0 || ::setresuid(54321, 54321, 54321) != 0) return 1;
+  const std::vector<FdView> many(40, null);
+  std::array<std::array<Fd, 2>, 3> pairs;
+  SendQueue queue;
+  for (auto& pair : pairs) {
+    std::array<int, 2> ends{};
+    if (::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends.data()) != 0) return 2;
+    pair = {Fd(ends[0]), Fd(ends[1])};
+  }
+  const auto bytes = wire::encode(1, wire::fb::DoneT());
+  for (std::size_t at = 0; at < 2; ++at) {
+    if (!wire::send_packet(pairs[at][0], *bytes, many)) return 3;
+  }
+  if (!queue.push({1, *bytes, [&]() -> Result<std::vector<FdView>> { return many; }})) return 4;
+  const auto full = queue.flush(pairs[2][0]);
+  if (!full || *full != State::in_flight) return 5;
+  const auto buffer = std::make_unique<wire::PacketBuffer>();
+  {
+    wire::Packet packet;
+    if (!wire::receive_packet(pairs[0][1], buffer->bytes, 40, packet)) return 6;
+  }
+  const auto sent = queue.flush(pairs[2][0]);
+  return sent && *sent == State::empty ? 0 : 7;
+}
+
+TEST_F(SendQueueTest, TooManyDescriptorsInFlightAreWaitedFor) {
+  if (::geteuid() != 0) GTEST_SKIP() << "only root can become another user";
+  const pid_t child = ::fork();
+  if (child == 0) ::_exit(send_as_nobody(null_));
+  int status = 0;
+  ASSERT_EQ(::waitpid(child, &status, 0), child);
+  ASSERT_TRUE(WIFEXITED(status));
+  EXPECT_EQ(WEXITSTATUS(status), 0);
 }
 
 TEST_F(SendQueueTest, APeerThatHasGoneIsAnError) {

@@ -100,6 +100,7 @@ class Server {
 }  // namespace
 
 Result<> serve(const ServeOptions& options) {
+  TRY(open_standard_descriptors());
   const std::uint64_t descriptor_limit = raise_descriptor_limit();
   HelperProcess helper = TRY(fork_helper());
   start_log({FdView(2), options.log_level, stderr_is_journal()});
