@@ -6,6 +6,7 @@
 #include <cstdlib>
 #include <utility>
 
+#include <fcntl.h>
 #include <fmt/core.h>
 #include <signal.h>
 #include <spawn.h>
@@ -27,14 +28,12 @@ namespace {
 Child::Child(const std::vector<std::string>& arguments) {
   std::array<int, 2> in{};
   std::array<int, 2> out{};
-  if (::pipe(in.data()) != 0 || ::pipe(out.data()) != 0) give_up("pipe");
+  // Close-on-exec: a sibling that kept an end open would keep this child from seeing its end.
+  if (::pipe2(in.data(), O_CLOEXEC) != 0 || ::pipe2(out.data(), O_CLOEXEC) != 0) give_up("pipe2");
   posix_spawn_file_actions_t actions;
   ::posix_spawn_file_actions_init(&actions);
   ::posix_spawn_file_actions_adddup2(&actions, in[0], STDIN_FILENO);
   ::posix_spawn_file_actions_adddup2(&actions, out[1], STDOUT_FILENO);
-  for (const int fd : {in[0], in[1], out[0], out[1]}) {
-    ::posix_spawn_file_actions_addclose(&actions, fd);
-  }
   std::string self = "/proc/self/exe";
   std::vector<std::string> words = arguments;
   std::vector<char*> argv{self.data()};

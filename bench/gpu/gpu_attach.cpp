@@ -6,6 +6,7 @@
 // Needs a daemon at SOCKET and twice GIB free on the GPU. A reader has a CUDA context, as an engine
 // has, before the clock starts.
 #include <chrono>
+#include <cstdio>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -228,6 +229,7 @@ int main(int argc, char** argv) {
   const auto readers = static_cast<unsigned>(std::stoul(argc > 4 ? argv[4] : "8"));
   const auto count = static_cast<unsigned>(std::stoul(argc > 5 ? argv[5] : "10000"));
   try {
+    std::setvbuf(stdout, nullptr, _IOLBF, 0);
     publish(socket, bytes, tensors);
     // The floor's own memory; only its descriptor stays, as with the daemon.
     const std::string held = [bytes] {

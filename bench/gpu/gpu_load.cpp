@@ -6,6 +6,7 @@
 // The process has a CUDA context before the clock starts. Each round evicts what the last one
 // loaded.
 #include <chrono>
+#include <cstdio>
 #include <cstdlib>
 #include <memory>
 #include <string>
@@ -95,6 +96,7 @@ int main(int argc, char** argv) {
     return 2;
   }
   try {
+    std::setvbuf(stdout, nullptr, _IOLBF, 0);
     auto driver = must(cuda::open_driver());
     const auto gpu = must(cuda::find_gpu(driver, "0"));
     const auto context = must(cuda::retain_context(driver, gpu.device));
