@@ -164,6 +164,7 @@ Result<> audit_leases(const Tables& t) {
 
 // Nobody waits for what is there, or for what will not come.
 Result<> audit_waits(const Tables& t) {
+  MUST(t.changed.empty());
   for (const auto& [key, waiter] : t.waits.all()) {
     if (const auto* begin = std::get_if<BeginWait>(&waiter.what)) {
       MUST(begin->behind != nullptr && begin->behind->load);

@@ -143,11 +143,8 @@ Result<Evicted> Catalog::evict(const Selector& selector, bool force, const Now& 
   const Evicted evicted = account_of(victims);
   std::vector<EntryId> cancelled;
   for (const Entry* load : victims.loads) cancelled.push_back(load->id);
-  std::set<std::string> names;
-  for (Set* set : victims.sets) {
-    names.insert(*set->name);
-    t.take_away(*set);
-  }
+  std::ranges::sort(cancelled);  // those who wait take over in the order of the loads
+  for (Set* set : victims.sets) t.take_away(*set);
   for (const EntryId id : cancelled) {
     Entry& load = t.entries.at(id);
     Session& loader = t.sessions.at(load.load->session);
@@ -157,8 +154,7 @@ Result<Evicted> Catalog::evict(const Selector& selector, bool force, const Now& 
     t.effects.emplace_back(CancelLoad{loader.id, id});
     t.end_load(load, now);
   }
-  // What is left may be what a selector means now.
-  for (const std::string& name : names) t.wake(name);
+  t.wake();
   return evicted;
 }
 
@@ -176,6 +172,7 @@ Result<EntryInfo> Catalog::pin(const Selector& selector, bool pinned) {
       if (const auto at = t.entries.find(id); at != t.entries.end())
         t.drop_idle_sets_of(at->second);
     }
+    t.wake();
   }
   return reply;
 }
@@ -210,10 +207,9 @@ Result<EntryInfo> Catalog::undrain(const Selector& selector, const Now& /*now*/)
   Tables& t = *tables_;
   TRY(valid_selector(selector, false));
   const Place place = TRY(t.resolve_or_explain(selector));
-  std::set<std::string> woken;
   for (Entry* entry : members_meant(selector, place)) {
     if (!std::exchange(entry->draining, false)) continue;
-    for (const Place& each : entry->places) woken.insert(*each.set->name);
+    for (const Place& each : entry->places) t.changed.push_back(each.set->name);
     while (!entry->drains.empty()) {
       Waiter& waiter = *entry->drains.back();
       t.answer(
@@ -221,7 +217,7 @@ Result<EntryInfo> Catalog::undrain(const Selector& selector, const Now& /*now*/)
           Error{Code::cancelled, format("the drain of {} was undone", describe(selector)), {}});
     }
   }
-  for (const std::string& name : woken) t.wake(name);
+  t.wake();
   return t.info(place);
 }
 

@@ -105,7 +105,8 @@ Result<Publication> Catalog::publish_done(EntryId load, const Summary& summary, 
     reply->entry = t.info(*place);
     if (resident != nullptr) {
       reply->outcome = Outcome::already_resident;
-      t.wake(*destination.name);  // who waits for one of its new aliases
+      t.changed.push_back(destination.name);  // it may be waited for by one of its new aliases
+      t.wake();
     } else if (place->set->status == Set::Status::pending) {
       reply->outcome = Outcome::prepared;
     }

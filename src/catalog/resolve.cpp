@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <set>
+#include <tuple>
 
 #include "catalog/limits.hpp"
 #include "catalog/tables.hpp"
@@ -132,9 +133,11 @@ Result<Place> choose(const Tables& tables, const Selector& selector, Places plac
              {"device", "devices", selector.device, {}, [](const Tables& all, const Place& place) {
                 return all.devices[place.entry().device].device;
               }}));
-  // One content under several names, or generations of them: the latest, a current one first.
+  // One content under several names, generations or ranks: the latest, a current one and the lowest
+  // rank first.
   return *std::ranges::max_element(places, {}, [](const Place& place) {
-    return std::pair(place.set->status == Set::Status::current, place.set->switched);
+    return std::tuple(place.set->status == Set::Status::current, place.set->switched,
+                      kMaxWorld - place.rank);
   });
 }
 

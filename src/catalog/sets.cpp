@@ -87,11 +87,13 @@ void Tables::switch_sets(Line& line) {
   for (const Member& member : set.members) {
     if (member.entry->pinned) drop_idle_sets_of(*member.entry);
   }
-  wake(*set.name);
+  changed.push_back(set.name);
+  wake();
 }
 
 void Tables::take_away(Set& set) {
   Line& line = *std::exchange(set.line, nullptr);
+  if (set.attachable()) changed.push_back(set.name);
   if (line.current == &set) line.current = nullptr;
   if (line.pending == &set) line.pending = nullptr;
   std::erase(line.old, &set);
@@ -124,10 +126,7 @@ void Tables::drop_if_idle(Set& old) {
              return place.set->status == Set::Status::current;
            });
   });
-  if (kept) return;
-  const Text name = old.name;
-  take_away(old);
-  wake(*name);
+  if (!kept) take_away(old);
 }
 
 void Tables::drop_idle_sets_of(const Entry& entry) {
@@ -178,6 +177,7 @@ void Tables::end_lease(LeaseId id) {
     if (place.member().leases == 0) drop(place);
     if (set.leases == 0) sets.erase(set.id);
   }
+  wake();
 }
 
 }  // namespace wc::catalog

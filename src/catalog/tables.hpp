@@ -65,6 +65,8 @@ struct Tables {
   WaitTable waits;
   std::unordered_map<EntryId, Releasing> releasing;
   std::vector<Effect> effects;
+  std::vector<Text>
+      changed;  // names for wake(): what they, or their content, mean is another thing
   std::uint64_t next_id = 1;  // of entries and sets
   std::uint64_t switches = 0;
   Text raw = std::make_shared<const std::string>("raw");
@@ -117,8 +119,9 @@ struct Tables {
   template <typename Reply>
   void answer(Waiter& waiter, Reply&& reply);
   void end_wait(Waiter& waiter);
-  /// Answers those whose selector may mean something else now, by this name or by content.
-  void wake(std::string_view name);
+  /// Answers those whose selector may mean something else now. Called when a step is complete, so
+  /// that nobody is answered by what is there only in its middle.
+  void wake();
   void tell(Waiter& waiter, const std::shared_ptr<const EntryInfo>& load, std::uint64_t rate,
             Time now);
   void tell_all(Entry& load, Time now);

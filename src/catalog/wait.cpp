@@ -41,13 +41,15 @@ void Tables::end_wait(Waiter& waiter) {
   waits.remove(sessions.at(waiter.session), waiter);
 }
 
-void Tables::wake(std::string_view name) {
-  for (Waiter* waiter : waits.for_entry(name)) {
-    Result<Place> place = attachable(std::get<EntryWait>(waiter->what).selector);
-    if (place) {
-      answer(*waiter, info(*place));
-    } else if (!may_come(place.error())) {
-      answer(*waiter, std::move(place).error());
+void Tables::wake() {
+  for (const Text& name : std::exchange(changed, {})) {
+    for (Waiter* waiter : waits.for_entry(*name)) {
+      Result<Place> place = attachable(std::get<EntryWait>(waiter->what).selector);
+      if (place) {
+        answer(*waiter, info(*place));
+      } else if (!may_come(place.error())) {
+        answer(*waiter, std::move(place).error());
+      }
     }
   }
 }
