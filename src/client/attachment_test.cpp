@@ -197,52 +197,52 @@ TEST_F(AttachmentTest, OtherWeightsThanExpectedAreAMismatchThatNamesTheField) {
 
 TEST_F(AttachmentTest, UnsealedSegmentIsCorrupt) {
   const Fd open = *memory::reserve_host(kSegmentBytes);
-  daemon_.before_attached = [&](auto&, auto& descriptors) { descriptors[2] = open; };
+  daemon_.tamper_with_attached([&](auto&, auto& descriptors) { descriptors[2] = open; });
   expect_refused(Code::corrupt, "cannot attach \"small\": import segment 1 (8.0 KiB): memfd has");
 }
 
 TEST_F(AttachmentTest, WhatIsNoMemfdIsCorrupt) {
   const Fd null(::open("/dev/null", O_RDWR | O_CLOEXEC));
-  daemon_.before_attached = [&](auto&, auto& descriptors) { descriptors[0] = null; };
+  daemon_.tamper_with_attached([&](auto&, auto& descriptors) { descriptors[0] = null; });
   expect_refused(Code::corrupt, "manifest: not a memfd");
 }
 
 TEST_F(AttachmentTest, SizesThatDisagreeAreCorrupt) {
-  daemon_.before_attached = [](auto& attached, auto&) { attached.segments[1]->bytes = 4096; };
+  daemon_.tamper_with_attached([](auto& attached, auto&) { attached.segments[1]->bytes = 4096; });
   expect_refused(Code::corrupt, "segment 1 has 8,192 bytes in the manifest, 4,096 in the answer");
-  daemon_.before_attached = [](auto& attached, auto&) { attached.manifest_bytes += 1; };
+  daemon_.tamper_with_attached([](auto& attached, auto&) { attached.manifest_bytes += 1; });
   expect_refused(Code::corrupt, "manifest: memfd has");
-  daemon_.before_attached = [](auto& attached, auto&) { attached.manifest_bytes = 0; };
+  daemon_.tamper_with_attached([](auto& attached, auto&) { attached.manifest_bytes = 0; });
   expect_refused(Code::corrupt, "a manifest of 0 bytes");
 }
 
 TEST_F(AttachmentTest, CountsThatDisagreeAreCorrupt) {
-  daemon_.before_attached = [](auto&, auto& descriptors) { descriptors.pop_back(); };
+  daemon_.tamper_with_attached([](auto&, auto& descriptors) { descriptors.pop_back(); });
   expect_refused(Code::corrupt, "2 descriptors came where 3 are due");
-  daemon_.before_attached = [](auto& attached, auto& descriptors) {
+  daemon_.tamper_with_attached([](auto& attached, auto& descriptors) {
     attached.segments.pop_back();
     descriptors.pop_back();
-  };
+  });
   expect_refused(Code::corrupt, "the manifest has 2 segments, the daemon handed over 1");
-  daemon_.before_attached = [](auto& attached, auto& descriptors) {
+  daemon_.tamper_with_attached([](auto& attached, auto& descriptors) {
     attached.segments[1]->handle.Reset();
     descriptors.pop_back();
-  };
+  });
   expect_refused(Code::corrupt, "without a handle");
-  daemon_.before_attached = [](auto& attached, auto&) { attached.entry.reset(); };
+  daemon_.tamper_with_attached([](auto& attached, auto&) { attached.entry.reset(); });
   expect_refused(Code::corrupt, "cannot attach the entry");
 }
 
 TEST_F(AttachmentTest, ManifestOfOtherContentIsCorrupt) {
-  daemon_.before_attached = [](auto& attached, auto&) { attached.entry->fingerprint = "00"; };
+  daemon_.tamper_with_attached([](auto& attached, auto&) { attached.entry->fingerprint = "00"; });
   expect_refused(Code::corrupt, "the entry of \"00\"");
 }
 
 TEST_F(AttachmentTest, HandleOfAnotherTransportIsRefused) {
-  daemon_.before_attached = [](auto& attached, auto& descriptors) {
+  daemon_.tamper_with_attached([](auto& attached, auto& descriptors) {
     attached.segments[1]->handle.Set(wire::fb::IpcHandleT{});
     descriptors.pop_back();
-  };
+  });
   expect_refused(Code::invalid_argument, "import segment 1");
 }
 

@@ -389,6 +389,7 @@ TEST_F(ChannelTest, DaemonThatDoesNotReadTimesOut) {
   const auto posted = channel_->post(ReportProgressT{});
   EXPECT_TRUE(posted && !*posted) << "a full socket leaves out what nobody waits for";
   over = true;
+  TearDown();
 }
 
 TEST_F(ChannelTest, PostedRequestsDoNotWait) {

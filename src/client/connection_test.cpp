@@ -31,21 +31,22 @@ void expect_error(const auto& result, Code code, const std::string& text) {
 
 TEST(ConnectionTest, GreetsAndLearnsWhoServes) {
   HelloT heard;
-  FakeDaemon daemon([&](FakePeer& peer) {
+  auto daemon = std::make_unique<FakeDaemon>([&](FakePeer& peer) {
     heard = peer.greet();
     EXPECT_EQ(peer.receive(), nullptr);
   });
-  auto options = daemon.options();
+  auto options = daemon->options();
   options.label = "engine 7";
   {
     const auto connection = Connection::connect(options);
     ASSERT_TRUE(connection) << connection.error().message;
     EXPECT_EQ((*connection)->daemon().epoch, kEpoch);
     EXPECT_EQ((*connection)->daemon().software, "fake 0");
-    EXPECT_EQ((*connection)->daemon().socket, daemon.socket_path());
+    EXPECT_EQ((*connection)->daemon().socket, daemon->socket_path());
     EXPECT_EQ((*connection)->daemon().pid, 4242);
     EXPECT_EQ((*connection)->daemon().protocol, 1);
   }
+  daemon.reset();
   EXPECT_EQ(heard.label, "engine 7");
   EXPECT_EQ(heard.min_version, wire::kMinVersion);
   EXPECT_EQ(heard.max_version, wire::kMaxVersion);

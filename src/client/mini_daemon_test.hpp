@@ -46,7 +46,11 @@ class MiniDaemon {
   }
 
   /// Changes the next answers to Attach.
-  std::function<void(wire::fb::AttachedT&, std::vector<FdView>&)> before_attached;
+  using Tamper = std::function<void(wire::fb::AttachedT&, std::vector<FdView>&)>;
+  void tamper_with_attached(Tamper tamper) {
+    const std::lock_guard lock(mutex_);
+    before_attached_ = std::move(tamper);
+  }
   int leases = 0;
   int abandoned = 0;
   int reports = 0;
@@ -109,7 +113,7 @@ class MiniDaemon {
       descriptors.push_back(found->second.segments[at]);
     }
     attached.ticket.assign(16, 7);
-    if (before_attached) before_attached(attached, descriptors);
+    if (before_attached_) before_attached_(attached, descriptors);
     peer.send(request, attached, descriptors);
   }
 
@@ -197,6 +201,7 @@ class MiniDaemon {
   }
 
   std::mutex mutex_;
+  Tamper before_attached_;
   std::map<std::string, Published> entries_;
   std::map<std::uint64_t, Load> loads_;
   std::uint64_t last_load_ = 0;

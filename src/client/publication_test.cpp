@@ -117,7 +117,10 @@ TEST_F(PublicationTest, ReasonOfAnAbandonIsTold) {
   const auto publication = granted("abandoned");
   EXPECT_TRUE(publication->abandon({Code::corrupt, "shard 2 is truncated", {}}));
   EXPECT_EQ(abandoned(), 1);
-  EXPECT_EQ(daemon_.last_reason, "shard 2 is truncated");
+  {
+    const std::lock_guard lock(daemon_.mutex());
+    EXPECT_EQ(daemon_.last_reason, "shard 2 is truncated");
+  }
   EXPECT_TRUE(publication->abandon({Code::corrupt, "again", {}}));
   EXPECT_EQ(publication->publish({}, {}).error().code, Code::invalid_argument);
   EXPECT_EQ(publication->reserve(std::array<std::uint64_t, 1>{1}).error().code,
