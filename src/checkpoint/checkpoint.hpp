@@ -56,7 +56,8 @@ class Checkpoint {
  public:
   /// Opens a directory, a single `.safetensors` file, or a repository id (`org/name`) in the local
   /// hub cache; every header is checked before this returns.
-  /// Errors: not_found, corrupt, invalid_argument (ambiguous), denied (a link that leaves), io.
+  /// Errors: not_found, corrupt, invalid_argument (ambiguous), denied (a link that leaves),
+  /// exhausted (memory, descriptors), unsupported (no openat2), io.
   static Result<Checkpoint> open(const std::string& source, const OpenOptions& options = {});
 
   /// In the order of shards, and within one in the order of its bytes.

@@ -22,12 +22,18 @@ constexpr unsigned kFurtherLevels = 1;
 constexpr std::array<std::string_view, 3> kFields = {"dtype", "shape", "data_offsets"};
 constexpr std::size_t kDtype = 0;
 constexpr std::size_t kShape = 1;
+constexpr std::size_t kDataOffsets = 2;
+
+template <std::size_t N>
+bool is_word(std::string_view text, const char (&word)[N]) {
+  return text.size() == N - 1 && std::memcmp(text.data(), word, N - 1) == 0;
+}
 
 // kFields.size() for a further one.
 std::size_t field_number(std::string_view field) {
-  std::size_t number = 0;
-  while (number < kFields.size() && kFields[number] != field) ++number;
-  return number;
+  if (is_word(field, "dtype")) return kDtype;
+  if (is_word(field, "shape")) return kShape;
+  return is_word(field, "data_offsets") ? kDataOffsets : kFields.size();
 }
 
 Failure wrong_kind(std::string_view what, std::string_view token, std::string_view wanted) {

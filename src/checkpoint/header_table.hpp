@@ -20,6 +20,7 @@ class HeaderTable {
   HeaderTable(JsonReader& reader, const HeaderRules& rules, std::size_t json_bytes)
       : reader_(reader), rules_(rules) {
     header_.arena = std::make_unique<std::pmr::monotonic_buffer_resource>(json_bytes / 3 + 64);
+    header_.tensors.reserve(json_bytes / 128);  // about as many as real headers have
   }
 
   Result<> add(std::string_view name, JsonValue value);

@@ -91,8 +91,14 @@ const HashedName* mark_wanted(std::span<const HashedName> names, std::span<const
                               std::vector<bool>& found) {
   auto name = names.begin();
   for (const HashedName& one : wanted) {
-    while (name != names.end() && *name < one) ++name;
-    if (name == names.end() || !(*name == one)) return &one;
+    while (name != names.end() && name->hash < one.hash) ++name;
+    // Nearly always one comparison of names: the one that says that they are equal.
+    int order = -1;
+    for (; name != names.end() && name->hash == one.hash; ++name) {
+      order = name->name.compare(one.name);
+      if (order >= 0) break;
+    }
+    if (order != 0) return &one;
     found[name->at] = true;
   }
   return nullptr;

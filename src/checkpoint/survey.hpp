@@ -17,7 +17,8 @@ struct SurveyedFile {
   /// SHA-256 (64 hexadecimal digits) that the hub's cache or `hf download --local-dir` claims for
   /// it; empty where there is no claim, or no receipt that goes with it: in a hub cache the blob
   /// must not be younger than the link in snapshots/ (a blob changed afterwards is), in a local
-  /// directory not younger than the timestamp in .cache/huggingface/download/NAME.metadata.
+  /// directory not younger than the timestamp in .cache/huggingface/download/NAME.metadata. Both
+  /// mtime and ctime count: the first can be set back.
   std::string claimed_sha256;
 };
 
@@ -29,7 +30,9 @@ struct Survey {
   std::vector<SurveyedFile> files;
 };
 
-/// Errors: not_found, invalid_argument, denied, io.
+/// Beside an index, a file that can't be had (a dangling link, a FIFO) stands here with an empty
+/// receipt: only opening tells whether it counts.
+/// Errors: not_found, invalid_argument, denied, corrupt (no regular file), exhausted, unsupported, io.
 [[nodiscard]] Result<Survey> survey(const std::string& source, const OpenOptions& options = {});
 
 }  // namespace wc::checkpoint
