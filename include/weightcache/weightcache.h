@@ -173,7 +173,8 @@ typedef struct wc_progress {
 typedef void (*wc_progress_function)(const wc_progress* progress, void* user);
 
 typedef struct wc_entry_list wc_entry_list;
-/* Every entry that the selector matches (NULL: all). */
+/* Every entry that the selector matches (NULL: all), also those that have been evicted and that
+ * somebody still holds (WC_GONE). */
 WC_API int wc_list(wc_connection* connection, const wc_selector* selector, wc_entry_list** out);
 WC_API size_t wc_entry_list_count(const wc_entry_list* list);
 /* Views into the list. Errors: WC_INVALID_ARGUMENT (index). */

@@ -83,6 +83,15 @@ Result<ReservedSegment> reserve(wc_publication& publication, std::uint64_t bytes
   return reserved;
 }
 
+Result<> add_tensor(wc_publication& publication, const manifest::TensorOptions& tensor) {
+  std::string name(tensor.name);
+  if (publication.names.contains(name))
+    return fail(Code::invalid_argument, "tensor \"{}\" was added before", name);
+  TRY(publication.builder.add_tensor(tensor));
+  publication.names.insert(std::move(name));
+  return {};
+}
+
 Result<> write(wc_publication& publication, const Place& to, std::span<const std::byte> bytes) {
   const client::Publication& inner = *publication.inner;
   TRY(check_place(inner, to, bytes.size()));

@@ -6,6 +6,7 @@
 #include <mutex>
 #include <span>
 #include <string>
+#include <unordered_set>
 #include <vector>
 
 #include "weightcache/weightcache.h"
@@ -21,6 +22,7 @@ struct wc_publication {
 
   std::unique_ptr<wc::client::Publication> inner;
   wc::manifest::Builder builder;
+  std::unordered_set<std::string> names;  // of its tensors: one twice is refused at once
   wc::manifest::ProvenanceOptions provenance;
   std::string fingerprint;
   std::chrono::steady_clock::time_point start = std::chrono::steady_clock::now();
@@ -38,6 +40,10 @@ struct ReservedSegment {
   void* address = nullptr;
 };
 [[nodiscard]] Result<ReservedSegment> reserve(wc_publication& publication, std::uint64_t bytes);
+
+/// Errors: the builder's; invalid_argument (the name is taken).
+[[nodiscard]] Result<> add_tensor(wc_publication& publication,
+                                  const manifest::TensorOptions& tensor);
 
 struct Place {
   std::uint32_t segment = 0;

@@ -215,8 +215,7 @@ int wc_publication_tensor(wc_publication* publication, const wc_tensor_descripti
   return guarded([&]() -> Result<> {
     TRY(check_usable(publication));
     const auto options = TRY(wc::api::tensor_of(tensor));
-    TRY(publication->builder.add_tensor(options));
-    return {};
+    return wc::api::add_tensor(*publication, options);
   });
 }
 
