@@ -70,7 +70,7 @@ inline constexpr int kAccessReadWrite = 3;
 inline constexpr int kGranularityMinimum = 0;
 inline constexpr unsigned kStreamNonBlocking = 1;
 inline constexpr unsigned kEventDisableTiming = 2;
-inline constexpr unsigned kHostAllocPortable = 1;
+inline constexpr unsigned kHostRegisterPortable = 1;
 
 // CUdevice_attribute
 inline constexpr int kAttributeVmmSupported = 102;

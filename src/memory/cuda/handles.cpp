@@ -2,9 +2,16 @@
 
 #include <algorithm>
 
+#include <sys/mman.h>
+
 #include "base/units.hpp"
 
 namespace wc::memory::cuda {
+namespace {
+
+constexpr std::uint64_t kHugePage = std::uint64_t{2} << 20;
+
+}  // namespace
 
 Result<PrimaryContext> retain_context(const Driver& driver, CuDevice device) {
   CuContext context = nullptr;
@@ -72,9 +79,16 @@ Result<Event> create_event(const Driver& driver) {
 }
 
 Result<PinnedBuffer> allocate_pinned(const Driver& driver, std::size_t bytes) {
-  void* address = nullptr;
-  TRY(WC_CU_CALL(driver, cuMemHostAlloc, &address, bytes, kHostAllocPortable));
-  return PinnedBuffer(driver, {static_cast<std::byte*>(address), bytes});
+  Mapping memory = TRY(Mapping::map(FdView(), {.bytes = bytes,
+                                               .protection = PROT_READ | PROT_WRITE,
+                                               .flags = MAP_PRIVATE | MAP_ANONYMOUS,
+                                               .alignment = kHugePage}));
+  // Both are wishes: without huge pages, or before Linux 5.14, registering touches each page.
+  (void)::madvise(memory.data(), bytes, MADV_HUGEPAGE);
+  (void)::madvise(memory.data(), bytes, MADV_POPULATE_WRITE);
+  TRY(WC_CU_CALL(driver, cuMemHostRegister, memory.data(), bytes, kHostRegisterPortable));
+  Registration registration(driver, memory.data());
+  return PinnedBuffer(std::move(memory), std::move(registration));
 }
 
 Result<CurrentContext> CurrentContext::push(const Driver& driver, const PrimaryContext& context) {

@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "base/fd.hpp"
+#include "base/mapping.hpp"
 #include "memory/cuda/driver.hpp"
 
 namespace wc::memory::cuda {
@@ -74,8 +75,8 @@ inline void stream(const Driver& driver, const CuStream& value) {
 inline void event(const Driver& driver, const CuEvent& value) {
   (void)driver.cuEventDestroy(value);
 }
-inline void pinned(const Driver& driver, const std::span<std::byte>& value) {
-  (void)driver.cuMemFreeHost(value.data());
+inline void registration(const Driver& driver, void* const& value) {
+  (void)driver.cuMemHostUnregister(value);
 }
 }  // namespace release
 
@@ -85,7 +86,21 @@ using AddressRange = Owned<Range, release::range>;
 using MappedRange = Owned<Range, release::mapping>;
 using Stream = Owned<CuStream, release::stream>;
 using Event = Owned<CuEvent, release::event>;
-using PinnedBuffer = Owned<std::span<std::byte>, release::pinned>;
+using Registration = Owned<void*, release::registration>;
+
+/// Host memory that the GPU copies from and to by itself. Registering memory of our own costs a
+/// ninth of what cuMemHostAlloc does (37 against 326 ms per GiB, H200, driver 580).
+class PinnedBuffer {
+ public:
+  PinnedBuffer() = default;
+  PinnedBuffer(Mapping memory, Registration registration)
+      : memory_(std::move(memory)), registration_(std::move(registration)) {}
+  [[nodiscard]] std::span<std::byte> get() const { return memory_.bytes(); }
+
+ private:
+  Mapping memory_;  // outlives its registration
+  Registration registration_;
+};
 
 [[nodiscard]] Result<PrimaryContext> retain_context(const Driver& driver, CuDevice device);
 [[nodiscard]] Result<PhysicalMemory> create_memory(const Driver& driver, std::size_t bytes,

@@ -199,26 +199,20 @@ CuResult cuMemSetAccess(CuDevicePtr address, std::size_t bytes, const CuMemAcces
   return CuResult::success;
 }
 
-CuResult cuMemHostAlloc(void** address, std::size_t bytes, unsigned /*flags*/) {
+CuResult cuMemHostRegister(void* address, std::size_t bytes, unsigned /*flags*/) {
   State& s = state();
   const std::lock_guard lock(s.mutex);
-  if (const CuResult due = enter(s, "cuMemHostAlloc"); due != CuResult::success) return due;
-  if (bytes == 0) return CuResult::invalid_value;
-  void* at = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-  if (at == MAP_FAILED) return CuResult::out_of_memory;
-  s.pinned.emplace(at, bytes);
-  *address = at;
+  if (const CuResult due = enter(s, "cuMemHostRegister"); due != CuResult::success) return due;
+  if (address == nullptr || bytes == 0) return CuResult::invalid_value;
+  if (!s.pinned.emplace(address, bytes).second) refuse("memory is registered twice");
   return CuResult::success;
 }
 
-CuResult cuMemFreeHost(void* address) {
+CuResult cuMemHostUnregister(void* address) {
   State& s = state();
   const std::lock_guard lock(s.mutex);
-  const CuResult due = enter(s, "cuMemFreeHost");
-  const auto found = s.pinned.find(address);
-  if (found == s.pinned.end()) refuse("cuMemFreeHost of what is not pinned");
-  ::munmap(address, found->second);
-  s.pinned.erase(found);
+  const CuResult due = enter(s, "cuMemHostUnregister");
+  if (s.pinned.erase(address) == 0) refuse("cuMemHostUnregister of what is not registered");
   return due;
 }
 
