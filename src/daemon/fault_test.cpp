@@ -45,6 +45,24 @@ TEST_F(FaultTest, AKilledReservationIsExhaustedAndTheSameConnectionGoesOn) {
   }
 }
 
+TEST_F(FaultTest, FailedReservationsLeaveNothingThatCouldAddUp) {
+  DaemonOptions options;
+  options.kill_at = "helper.reserve";
+  options.open_files = 200;
+  start(options);
+  RawClient client = connect();
+  for (int count = 0; count < 40; ++count) {
+    RawPublisher publisher(client, {});
+    ASSERT_TRUE(publisher.begin());
+    const auto reserved = publisher.reserve();
+    ASSERT_FALSE(reserved);
+    EXPECT_THAT(reserved.error().message, ::testing::HasSubstr("out-of-memory killer")) << count;
+    fb::AbandonT abandon;
+    abandon.load = publisher.load();
+    ASSERT_TRUE(client.call<fb::DoneT>(abandon));
+  }
+}
+
 TEST_F(FaultTest, AKilledSealEndsItsLoadAndGivesTheMemoryBack) {
   for (const char* point : {"helper.seal", "helper.sealed"}) {
     start_with(point);
@@ -118,7 +136,7 @@ TEST_F(FaultTest, WhatIsPublishedOutlivesTheHelper) {
 TEST_F(FaultTest, AHelperKilledAgainAndAgainDuringLoadsLosesNoMemory) {
   start();
   RawClient client = connect();
-  for (int round = 0; round < 10; ++round) {
+  for (int round = 0; round < 6; ++round) {
     RawPublisher publisher(client, {});
     ASSERT_TRUE(publisher.begin());
     fb::ReserveT reserve;

@@ -68,10 +68,12 @@ void keep(Core& core, StoredEntry& stored, const Reserving& what, std::vector<Fd
   for (Fd& descriptor : descriptors) stored.segments.at(at++).handle = std::move(descriptor);
 }
 
+// A load that has nothing left is none that the catalog will ask to be given back.
 void reserve_failed(Core& core, StoredEntry& stored, const Reserving& what) {
   if (!what.segments) return;
   stored.segments.resize(what.segments->first_segment);
   core.catalog().reserve_failed(what.load, *what.segments);
+  if (stored.segments.empty() && !stored.given_back) core.dispose(core.store().take(what.load));
 }
 
 // The helper's answer. The session, the load, or both may be over by now.

@@ -18,7 +18,10 @@ using namespace std::chrono_literals;
 constexpr std::size_t kMaxInFlight = 32;  // processes at work at one time
 constexpr std::size_t kAnswersPerTurn = 16;
 constexpr auto kDescriptorsRetry = 2ms;
-constexpr auto kRestartPause = 500ms;  // where the last one lived no longer than this
+// A helper that dies at once is started again at growing intervals.
+constexpr auto kLongLife = 1s;
+constexpr std::chrono::milliseconds kFirstPause = 20ms;
+constexpr std::chrono::milliseconds kLastPause = 2s;
 
 }  // namespace
 
@@ -182,8 +185,13 @@ void HelperClient::on_death() {
          format_count(in_flight_));
   fail_sent(
       Error{Code::busy, format("the daemon's helper process ended ({}); try again", how), {}});
-  const auto pause = Clock::now() - started_ < kRestartPause ? kRestartPause : 0ms;
-  retry_ = loop_.at(Clock::now() + pause, [this] { restart(); });
+  if (Clock::now() - started_ > kLongLife) pause_ = 0ms;
+  restart_later();
+}
+
+void HelperClient::restart_later() {
+  retry_ = loop_.at(Clock::now() + pause_, [this] { restart(); });
+  pause_ = std::clamp(2 * pause_, kFirstPause, kLastPause);
 }
 
 void HelperClient::restart() {
@@ -192,7 +200,7 @@ void HelperClient::restart() {
   if (!adopted) {
     report(Level::error, "cannot start a helper: {}", adopted.error().message);
     end_helper();
-    retry_ = loop_.at(Clock::now() + kRestartPause, [this] { restart(); });
+    restart_later();
     return;
   }
   pump();

@@ -86,6 +86,7 @@ class HelperClient {
   void finish(std::uint64_t number, Result<Done> result);
   void on_death();
   void fail_sent(const Error& error);
+  void restart_later();
   void restart();
   std::string end_helper();  // how it ended
 
@@ -96,6 +97,7 @@ class HelperClient {
   std::size_t in_flight_ = 0;
   std::uint64_t next_number_ = 1;
   Clock::time_point started_;
+  std::chrono::milliseconds pause_{0};  // before the next start
   bool pump_scheduled_ = false;
   // One for all: taken anew for each answer, it would leave the heap in pieces.
   std::unique_ptr<wire::PacketBuffer> buffer_ = std::make_unique<wire::PacketBuffer>();
