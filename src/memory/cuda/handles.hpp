@@ -95,6 +95,17 @@ class PinnedBuffer {
   PinnedBuffer() = default;
   PinnedBuffer(Mapping memory, Registration registration)
       : memory_(std::move(memory)), registration_(std::move(registration)) {}
+  PinnedBuffer(PinnedBuffer&&) noexcept = default;
+  // Assigned in the other order: memory that is unmapped while it is registered may be mapped, and
+  // registered, by another thread meanwhile.
+  PinnedBuffer& operator=(PinnedBuffer&& other) noexcept {
+    registration_ = std::move(other.registration_);
+    memory_ = std::move(other.memory_);
+    return *this;
+  }
+  PinnedBuffer(const PinnedBuffer&) = delete;
+  PinnedBuffer& operator=(const PinnedBuffer&) = delete;
+  ~PinnedBuffer() = default;
   [[nodiscard]] std::span<std::byte> get() const { return memory_.bytes(); }
 
  private:
