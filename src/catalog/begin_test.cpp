@@ -212,6 +212,22 @@ TEST(BeginTest, LoadsOfOneConnectionAreBounded) {
   EXPECT_EQ(reply.error().code, Code::exhausted);
 }
 
+TEST(BeginTest, EntriesAreBoundedAndCountUntilTheirMemoryIsFree) {
+  Bench bench;
+  for (unsigned n = 0; n < kMaxEntries; ++n) {
+    ASSERT_TRUE(bench.load(1, wanting(format("m{}", n)), n, 1));
+  }
+  auto more = bench.begin(1, wanting("more"));
+  ASSERT_FALSE(more);
+  EXPECT_EQ(more.error().code, Code::exhausted);
+  ASSERT_TRUE(bench.catalog.evict(named("m7"), false, bench.now));
+  EXPECT_FALSE(bench.begin(1, wanting("more")));
+  const auto releases = bench.taken<ReleaseMemory>();
+  ASSERT_EQ(releases.size(), 1U);
+  ASSERT_TRUE(bench.catalog.released(releases[0].entry));
+  EXPECT_TRUE(bench.begin(1, wanting("more")));
+}
+
 TEST(BeginTest, WaitEndsAtItsDeadlineSayingWhatItWaitedFor) {
   Bench bench;
   ASSERT_NE(bench.granted(1, wanting("m", {"a"})), EntryId::none);

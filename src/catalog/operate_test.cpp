@@ -198,7 +198,7 @@ TEST(DrainTest, DeadlineLeavesItDrainingAndUndoTakesItBack) {
   bench.catalog.expire(bench.now);
   auto answers = bench.taken<Answer>();
   ASSERT_EQ(answers.size(), 1U);
-  EXPECT_THAT(std::get<Error>(answers[0].what).message, HasSubstr("1 leases are left"));
+  EXPECT_THAT(std::get<Error>(answers[0].what).message, HasSubstr("leases left: 1"));
   EXPECT_EQ(bench.attach(3, named("m")).error().code, Code::busy);
   EXPECT_EQ(bench.catalog.undrain(named("m"), bench.now)->state, State::published);
   answers = bench.taken<Answer>();

@@ -112,8 +112,8 @@ Result<> narrow_rank(const Selector& selector, Places& places) {
   });
   if (!places.empty()) return {};
   if (selector.rank >= world)
-    return fail(Code::invalid_argument, "{} has {} ranks: there is no rank {}", describe(selector),
-                world, selector.rank);
+    return fail(Code::invalid_argument, "{} has no rank {}: its world is {}", describe(selector),
+                selector.rank, world);
   return fail(Code::not_found, "{} has no rank {} here", describe(selector), selector.rank);
 }
 

@@ -20,7 +20,7 @@ std::string subject_of(const Tables& tables, const Waiter& waiter) {
   if (const auto* drain = std::get_if<DrainWait>(&waiter.what)) {
     std::uint64_t leases = 0;
     for (const Entry* entry : drain->left) leases += entry->leases;
-    return format("\"{}\" to drain: {} leases are left", drain->entry.name, leases);
+    return format("\"{}\" to drain: leases left: {}", drain->entry.name, leases);
   }
   const Selector& selector = std::get<EntryWait>(waiter.what).selector;
   if (const Entry* load = tables.loading(selector))

@@ -57,7 +57,7 @@ Result<Header> HeaderParser::State::parse(const HeaderRules& rules) {
     return Failure(read.error());
   }
   TRY(check_padding(header, end, rules));
-  TRY(table.close());
+  TRY(table.finish());
   return std::move(table).take();
 }
 

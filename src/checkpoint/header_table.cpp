@@ -198,7 +198,7 @@ Result<> HeaderTable::offsets_of(HeaderTensor& tensor, JsonValue value) {
   return {};
 }
 
-Result<> HeaderTable::close() {
+Result<> HeaderTable::finish() {
   std::vector<HashedName> keys;
   keys.reserve(header_.metadata.size());
   for (const Metadata& entry : header_.metadata) keys.emplace_back(entry.key, 0);

@@ -25,7 +25,7 @@ class HeaderTable {
 
   Result<> add(std::string_view name, JsonValue value);
   /// No name twice; the table sorted.
-  Result<> close();
+  Result<> finish();
   Header take() && { return std::move(header_); }
 
  private:

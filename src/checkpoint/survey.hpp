@@ -32,7 +32,8 @@ struct Survey {
 
 /// Beside an index, a file that can't be had (a dangling link, a FIFO) stands here with an empty
 /// receipt: only opening tells whether it counts.
-/// Errors: not_found, invalid_argument, denied, corrupt (no regular file), exhausted, unsupported, io.
+/// Errors: not_found, invalid_argument, denied, corrupt (no regular file), exhausted, unsupported,
+/// io.
 [[nodiscard]] Result<Survey> survey(const std::string& source, const OpenOptions& options = {});
 
 }  // namespace wc::checkpoint

@@ -107,7 +107,7 @@ std::string program_help(const std::vector<Verb>& verbs, const Options& common,
                 option_rows(common, false, columns) +
                     row("-h, --help", "Tell about the verb, with examples", 26, columns)) +
          titled("exit status", fact_rows(kExitStatuses, 6, columns)) +
-         "\nMore about a verb: weightcache VERB --help, or man weightcache-VERB\n";
+         "\nMore about a verb: weightcache help VERB, or man weightcache-VERB\n";
 }
 
 std::string verb_help(const Verb& verb, const Options& common, std::size_t columns) {

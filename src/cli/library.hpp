@@ -46,6 +46,9 @@ template <typename Owner, typename Function>
   return Owner(handle);
 }
 
+/// From now on the library's warnings and errors go to stderr: "weightcache: warning: ...".
+void show_warnings();
+
 /// A struct of the library, zero but for its size.
 template <typename T>
 [[nodiscard]] T sized() {

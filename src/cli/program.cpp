@@ -60,6 +60,11 @@ std::string worded(std::string message) {
   return message.substr(0, message.find_last_not_of(" .\n") + 1);
 }
 
+bool is_verb(const std::string& word, const std::vector<Verb>& verbs) {
+  return std::ranges::any_of(
+      verbs, [&](const Verb& verb) { return verb.name == word || verb.alias == word; });
+}
+
 std::string no_such_verb(const std::string& word, const std::vector<Verb>& verbs) {
   std::vector<std::string> names;
   for (const auto& verb : verbs) {
@@ -132,6 +137,11 @@ int Program::tell_wrong_call(const Verb* verb, const std::string& message) const
 }
 
 int Program::run(std::vector<std::string> arguments) {
+  // "help" and "help load", as people try them; a word that is no verb is told as such.
+  if (!arguments.empty() && arguments.front() == "help") {
+    arguments.erase(arguments.begin());
+    if (arguments.empty() || is_verb(arguments.front(), verbs_)) arguments.emplace_back("--help");
+  }
   // Known before the parse, which may fail before it comes to --json.
   common_.json = std::ranges::find(arguments, "--json") != arguments.end();
   const Parsed parsed = parse(std::move(arguments));
@@ -147,6 +157,7 @@ int Program::run(std::vector<std::string> arguments) {
     tell_failure(signals.error(), common_.json);
     return exit_status(signals.error().code);
   }
+  show_warnings();
   Call call(common_, *signals, parsed.verb->name);
   const auto done = parsed.verb->run(call);
   if (done) return 0;

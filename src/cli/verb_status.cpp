@@ -43,12 +43,13 @@ std::string table_of(const std::vector<wc_device_status>& devices, const Termina
                {.title = "FREE", .align = Align::right}});
   for (const auto& device : devices) {
     const std::uint64_t used = device.bytes + device.loading_bytes + device.releasing_bytes;
+    const std::uint64_t budget = device.budget_bytes;  // 0: no limit but the device's own
     table.add({{or_empty(device.device)},
                {format_bytes(device.bytes)},
                {format_bytes(device.loading_bytes)},
                {format_bytes(device.releasing_bytes)},
-               {format_bytes(device.budget_bytes)},
-               {format_bytes(device.budget_bytes > used ? device.budget_bytes - used : 0)}});
+               {budget == 0 ? "no limit" : format_bytes(budget)},
+               {budget == 0 ? "-" : format_bytes(budget > used ? budget - used : 0)}});
   }
   return table.render(terminal);
 }

@@ -35,8 +35,9 @@ TEST(DigestTest, EveryKernelAgreesWithTheLibraryHoweverTheBytesArrive) {
   const auto bytes = some_bytes(300'000);
   ASSERT_FALSE(hash_kernels().empty());
   for (const HashKernel* const kernel : hash_kernels()) {
-    for (const std::size_t size : {0, 1, 16, 17, 128, 240, 241, 1024, 4096, 65'537, 300'000}) {
-      for (const std::size_t step : {1, 3, 64, 255, 256, 4096, 300'000}) {
+    for (const std::size_t size :
+         {0U, 1U, 16U, 17U, 128U, 240U, 241U, 1024U, 4096U, 65'537U, 300'000U}) {
+      for (const std::size_t step : {1U, 3U, 64U, 255U, 256U, 4096U, 300'000U}) {
         if (size / step > 10'000) continue;
         const auto whole = std::span(bytes).first(size);
         BlockHash hash(*kernel);

@@ -13,7 +13,7 @@ constexpr std::array<Tier, 3> kCandidates = {Tier::direct, Tier::direct_uring, T
 
 // The share of the best one's time so far that a candidate must stay below. The page cache costs
 // more than time: twice the processor's work, and what others had in it.
-constexpr std::array<double, 3> kClearlyFaster = {1.0, 0.95, 0.8};
+constexpr std::array<double, 3> kClearlyFaster = {1.0, 0.9, 0.8};
 
 bool is_direct(Tier tier) { return tier == Tier::direct || tier == Tier::direct_uring; }
 
@@ -66,9 +66,10 @@ void TierChooser::report(const Block& block, Tier tier, std::chrono::nanoseconds
   for (std::size_t n = 0; n < kCandidates.size(); ++n) {
     Trial& trial = found->second.at(n);
     if (kCandidates.at(n) == tier) {
-      ++trial.finished;
-      trial.bytes += block.bytes;
-      trial.time += time;
+      if (++trial.finished > kWarmUpBlocks) {
+        trial.bytes += block.bytes;
+        trial.time += time;
+      }
     }
     if (!possible(kCandidates.at(n), device)) continue;
     if (trial.finished < kTrialBlocks) return;  // too early to decide

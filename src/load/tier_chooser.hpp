@@ -31,8 +31,10 @@ class TierChooser {
   /// The tier that read most bytes.
   [[nodiscard]] Tier most() const;
 
-  /// Blocks that each way gets in a trial.
-  static constexpr std::uint64_t kTrialBlocks = 16;
+  /// Blocks that each way gets in a trial, and how many of them don't count: the first have those
+  /// of the way before beside them, and buffers that nobody has touched yet.
+  static constexpr std::uint64_t kTrialBlocks = 24;
+  static constexpr std::uint64_t kWarmUpBlocks = 8;
 
  private:
   struct Trial {

@@ -40,7 +40,7 @@ TEST(MountMemoryTest, RemembersEachMountByItself) {
 // A chooser over one small file.
 class TierChooserTest : public testing::Test {
  protected:
-  static constexpr std::uint64_t kBlocks = 80;
+  static constexpr std::uint64_t kBlocks = 120;
 
   TierChooserTest()
       : loading_({MadeShard{.tensors = {made_tensor("a", 100)}}}, support::open_host()) {

@@ -62,6 +62,7 @@ void DeviceContract::expect_pattern(memory::View& view, std::uint64_t bytes, std
 }
 
 std::uint64_t DeviceContract::free_bytes() {
+  if (GetParam().free_bytes) return GetParam().free_bytes();
   const auto free = device_->free_bytes();
   EXPECT_TRUE(free) << free.error().message;
   return free ? *free : 0;

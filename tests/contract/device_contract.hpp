@@ -18,12 +18,15 @@ struct DeviceFactory {
   std::function<Result<std::unique_ptr<memory::Device>>()> open;
   /// Stores one byte through a view's address, by force. Where the view may not be written this
   /// ends the process by a signal, or returns an error.
-  std::function<Result<>(memory::View& view, std::uint64_t offset, std::byte value)> store;
+  std::function<Result<>(memory::View& view, std::uint64_t offset, std::byte value)> store = {};
   /// Access::private_copy exists.
   bool private_copies = false;
   /// An address that nothing is mapped at in a fresh process.
   std::uint64_t free_address = 0;
-  /// By how much free_bytes() may move for reasons that are none of the suite's.
+  /// What goes down by what a segment takes, and up when it is gone; nothing: Device::free_bytes().
+  /// For devices whose free bytes are everybody's, another process's use must not show.
+  std::function<std::uint64_t()> free_bytes = {};
+  /// By how much it may move for reasons that are none of the suite's.
   std::uint64_t noise_bytes = 0;
 };
 

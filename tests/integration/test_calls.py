@@ -71,6 +71,11 @@ class Help(Case):
             self.assertIn(verb, out)
         self.assertIn("first steps", out)
 
+    def test_help_is_understood_as_a_word_too(self):
+        self.assertEqual(self.run_cli("help"), self.run_cli("--help"))
+        self.assertEqual(self.run_cli("help", "load"), self.run_cli("load", "--help"))
+        self.run_cli("help", "loda", expect=2)
+
     def test_an_answer_that_cannot_be_written_is_an_error(self):
         with open("/dev/full", "w") as full:
             _, err = self.run_cli("--help", expect=1, stdout=full)

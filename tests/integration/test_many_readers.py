@@ -8,7 +8,7 @@ import unittest
 from harness import CLI, DaemonCase, eventually
 
 NOBODY = 65534
-READERS = 300
+READERS = int(os.environ.get("WEIGHTCACHE_READERS", "300"))
 FILES = 1024
 
 
@@ -21,7 +21,7 @@ class ManyReaders(DaemonCase):
     serve_settings = {"preexec_fn": limit_files}
 
     def setUp(self):
-        if self.user is not None and not self.reachable():
+        if self.user is not None and os.access(CLI, os.X_OK) and not self.reachable():
             self.skipTest(f"{CLI} is in a folder that other users cannot enter")
         super().setUp()
 
