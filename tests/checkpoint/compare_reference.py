@@ -57,7 +57,7 @@ def ask(command: list[str], paths: list[Path]) -> list[tuple[str, str]]:
     """A program's verdict on each: the word, and what follows it."""
     asked = subprocess.run(command, input="".join(f"{path}\n" for path in paths), text=True,
                            capture_output=True)
-    lines = asked.stdout.splitlines()
+    lines = asked.stdout.split("\n")[:-1]  # a name may hold U+2028, which splitlines() takes for an end
     if asked.returncode != 0 or len(lines) != len(paths):
         sys.exit(f"{command[0]}: status {asked.returncode}, {len(lines)} of {len(paths)} answers: "
                  f"{asked.stderr[-2000:]}")
