@@ -110,4 +110,4 @@ show weightcache ls
 say "10. Stop the daemon."
 show weightcache stop --drop
 
-say "That was all. Next: docs/TUTORIAL.md, or weightcache --help"
+say "That was all. Next: docs/CLI.md, or weightcache --help"

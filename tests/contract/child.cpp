@@ -87,7 +87,9 @@ Child::~Child() {
   (void)wait();
 }
 
-void Child::kill() { ::kill(pid_, SIGKILL); }
+void Child::kill() {
+  if (pid_ > 0) ::kill(pid_, SIGKILL);  // -1 would be everybody
+}
 
 int Child::wait() {
   int status = 0;
