@@ -5,11 +5,13 @@
 //
 // The process has a CUDA context before the clock starts. Each round evicts what the last one
 // loaded.
+#include <algorithm>
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <memory>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include <fmt/core.h>
@@ -64,6 +66,14 @@ double link_ceiling() {
   return best;
 }
 
+// The next round does not share the machine with the last one's clean-up.
+void wait_until_given_back(weightcache::Connection& connection) {
+  const auto busy = [](const weightcache::Status::Device& device) {
+    return device.releasing_bytes > 0;
+  };
+  while (std::ranges::any_of(connection.status().devices, busy)) std::this_thread::yield();
+}
+
 void bench_one(weightcache::Connection& connection, const std::string& path, int rounds) {
   double best = 0;
   double best_fill = 0;
@@ -83,6 +93,7 @@ void bench_one(weightcache::Connection& connection, const std::string& path, int
     best_fill = std::max(best_fill, gb_per_s(bytes, loaded.fill));
     line += fmt::format(" {:.1f}", gb_per_s(bytes, loaded.total));
     (void)connection.evict("bench-load", true);
+    wait_until_given_back(connection);
   }
   fmt::print("{:<44} {:>6.1f} GB {:>8.1f} GB/s {:>10.1f} GB/s   rounds:{}\n", path,
              static_cast<double>(bytes) / 1e9, best, best_fill, line);
