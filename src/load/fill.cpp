@@ -17,9 +17,6 @@ namespace {
 // through a staged block elsewhere.
 class FillWorker final : public BlockWorker {
  public:
-  // Half of a digest's block: a ring of this size stays in the cache, and costs half to pin.
-  static constexpr std::uint64_t kStageBytes = std::uint64_t{2} << 20;
-
   FillWorker(BlockSource source, const ReadPlan& plan, TierChooser& chooser,
              std::unique_ptr<memory::Writer> writer, std::vector<TreeDigest>* digests)
       : source_(std::move(source)),
@@ -51,17 +48,10 @@ class FillWorker final : public BlockWorker {
         return source_.read(block, tier, place, hash);
       }
     }
-    for (std::uint64_t at = 0; at < block.bytes; at += kStageBytes) {
-      Block part = block;
-      part.offset += at;
-      part.bytes = std::min(kStageBytes, block.bytes - at);
-      const auto staged = TRY(writer_->stage(part.bytes));
-      if (staged.empty()) return bring_through_buffer(block, tier, hash);
-      TRY(source_.read(part, tier, staged.first(part.bytes), hash));
-      plan_.pieces(part.shard, part.offset, part.bytes, pieces_);
-      TRY(copy_in(staged.first(part.bytes), part.offset));
-    }
-    return {};
+    const auto staged = TRY(writer_->stage(block.bytes));
+    if (staged.empty()) return bring_through_buffer(block, tier, hash);
+    TRY(source_.read(block, tier, staged.first(block.bytes), hash));
+    return copy_in(staged.first(block.bytes), block.offset);
   }
 
   static bool is_cached_tier(Tier tier) { return tier == Tier::hot || tier == Tier::buffered; }
@@ -163,7 +153,7 @@ Result<FillResult> fill_in(const LoadContext& context, const LoadParts& parts,
   if (options.digest) digests = empty_digests(parts.checkpoint);
   const auto make = [&](OpenFiles& files,
                         TierChooser& chooser) -> Result<std::unique_ptr<BlockWorker>> {
-    auto writer = TRY(parts.device.writer(parts.views, FillWorker::kStageBytes));
+    auto writer = TRY(parts.device.writer(parts.views, kDigestBlockBytes));
     return std::make_unique<FillWorker>(BlockSource(context.calls, files, chooser), plan, chooser,
                                         std::move(writer), options.digest ? &digests : nullptr);
   };
