@@ -48,19 +48,27 @@ Result<> check_index(std::size_t index, std::size_t count, std::string_view what
               format_count(index), format_count(count));
 }
 
-Result<> give_tensors(const wc_attachment& attachment, std::uint32_t first, std::uint32_t count,
-                      wc_tensor* out) {
+// The elements are shorter or longer than the struct is here, and lie where no wc_tensor may.
+void give_other_size(const wc_attachment& attachment, std::uint32_t first, std::uint32_t count,
+                     wc_tensor* out) {
   const std::size_t size = out->struct_size;
-  TRY(check_struct_size(size, "wc_tensor"));
   auto* at = reinterpret_cast<std::byte*>(out);
   for (std::uint32_t i = 0; i < count; ++i, at += size) {
-    std::memcpy(at, &size, sizeof size);
-    // The element may be shorter than the struct is here, and lie where no wc_tensor may.
-    const wc_tensor tensor = tensor_of(attachment, first + i);
-    std::memcpy(at + sizeof size, reinterpret_cast<const std::byte*>(&tensor) + sizeof size,
-                std::min(size, sizeof tensor) - sizeof size);
+    wc_tensor tensor = tensor_of(attachment, first + i);
+    tensor.struct_size = size;
+    std::memcpy(at, &tensor, std::min(size, sizeof tensor));
     if (size > sizeof tensor) std::memset(at + sizeof tensor, 0, size - sizeof tensor);
   }
+}
+
+Result<> give_tensors(const wc_attachment& attachment, std::uint32_t first, std::uint32_t count,
+                      wc_tensor* out) {
+  TRY(check_struct_size(out->struct_size, "wc_tensor"));
+  if (out->struct_size != sizeof(wc_tensor)) {
+    give_other_size(attachment, first, count, out);
+    return {};
+  }
+  for (std::uint32_t i = 0; i < count; ++i) out[i] = tensor_of(attachment, first + i);
   return {};
 }
 
