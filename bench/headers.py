@@ -1,9 +1,10 @@
 """How long it takes to open, read and fully check a large checkpoint's headers.
 
 Makes 30 shards with 36,000 tensors and their index (the data is a hole in each file), then, in this
-same run, measures the project's reader (the program given, a fresh process each time and warm within
-one) and PyPI's `safetensors` opening the same files and listing names and shapes. Prints both, the
-ratio, and the targets; exits with 1 when one is missed.
+same run, measures the project's reader (the program given) and PyPI's `safetensors` opening the same
+files and listing names and shapes: each in a fresh process every time (from after its start, and the
+imports), and again within one. Prints both, the ratios of like to like, and the targets; exits with 1
+when one is missed.
 
     python bench/headers.py build/release/bench/headers_bench [--python PYTHON] [--times N]
 """
@@ -27,7 +28,7 @@ TARGET_RATIO = 3.0
 REFERENCE = """
 import sys, time
 from pathlib import Path
-import json
+import numpy  # at the first opening, otherwise
 from safetensors import safe_open
 folder = Path(sys.argv[1])
 for _ in range(int(sys.argv[2])):
@@ -93,8 +94,16 @@ def ours(program: str, folder: Path, times: int) -> tuple[float, float]:
         tensors, took = run(program, str(folder), "1").split()
         assert int(tensors) == TENSORS, tensors
         fresh.append(int(took) / 1e6)
-    warm = milliseconds(run(program, str(folder), str(times + 1)).split("\n", 2)[2])
-    return statistics.median(fresh), statistics.median(warm)
+    again = milliseconds(run(program, str(folder), str(times + 1)).split("\n", 2)[2])
+    return statistics.median(fresh), statistics.median(again)
+
+
+def theirs(python: str, folder: Path, times: int) -> tuple[float, float]:
+    """The same of the reference."""
+    def opened(count: int) -> list[float]:
+        return milliseconds(run(python, "-c", REFERENCE, str(folder), str(count), str(TENSORS)))
+    fresh = [opened(1)[0] for _ in range(times)]
+    return statistics.median(fresh), statistics.median(opened(times + 1)[1:])
 
 
 def main() -> int:
@@ -106,16 +115,17 @@ def main() -> int:
     with tempfile.TemporaryDirectory(prefix="wc-headers-") as name:
         folder = Path(name)
         make(folder)
-        first, warm = ours(options.program, folder, options.times)
-        reference = statistics.median(milliseconds(run(
-            options.python, "-c", REFERENCE, name, str(options.times), str(TENSORS))))
+        our_first, our_again = ours(options.program, folder, options.times)
+        their_first, their_again = theirs(options.python, folder, options.times)
+    first, again = their_first / our_first, their_again / our_again
     print(f"{SHARDS} shards, {TENSORS} tensors, median of {options.times}")
-    print(f"weightcache, in a fresh process  {first:8.2f} ms   (target: at most {TARGET_MS:.0f} ms)")
-    print(f"weightcache, again in one        {warm:8.2f} ms")
-    print(f"safetensors (PyPI), again in one {reference:8.2f} ms")
-    ratio = reference / first
-    print(f"ratio                            {ratio:8.1f}      (target: at least {TARGET_RATIO:.0f})")
-    missed = first > TARGET_MS or ratio < TARGET_RATIO
+    print("                        fresh process   again in one")
+    print(f"weightcache             {our_first:10.2f} ms  {our_again:10.2f} ms   "
+          f"(target, fresh: at most {TARGET_MS:.0f} ms)")
+    print(f"safetensors (PyPI)      {their_first:10.2f} ms  {their_again:10.2f} ms")
+    print(f"ratio                   {first:10.1f}     {again:10.1f}      "
+          f"(target: at least {TARGET_RATIO:.0f})")
+    missed = our_first > TARGET_MS or min(first, again) < TARGET_RATIO
     print("a target is missed" if missed else "both targets are met")
     return 1 if missed else 0
 
