@@ -2,6 +2,8 @@
 #include <algorithm>
 #include <array>
 
+#include "base/units.hpp"
+#include "catalog/limits.hpp"
 #include "catalog/tables.hpp"
 
 namespace wc::catalog {
@@ -87,6 +89,10 @@ Result<Place> Tables::adopt(const Claim& claim, Entry& entry) {
     return fail(Code::already_exists,
                 "\"{}\" is being prepared from another source by other ranks: evict it, or replace",
                 claim.line.name);
+  }
+  if (entry.places.size() >= kMaxPlacesOfEntry) {
+    return fail(Code::exhausted, "{} names and ranks have the content of \"{}\" already",
+                format_count(kMaxPlacesOfEntry), claim.line.name);
   }
   Line* line = TRY(make_line(claim.line));
   auto made = make_pending(*line);

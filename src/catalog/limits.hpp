@@ -11,6 +11,7 @@ namespace wc::catalog {
 inline constexpr std::size_t kMaxSessions = 16'384;
 inline constexpr std::size_t kMaxEntries = 4'096;  // loading, resident, gone, being released
 inline constexpr std::size_t kMaxSets = 16'384;    // names that refer to entries, all generations
+inline constexpr std::size_t kMaxPlacesOfEntry = 4'096;  // names and ranks that refer to one
 inline constexpr std::size_t kMaxLinesOfName = 256;
 inline constexpr std::size_t kMaxDevices = 256;
 

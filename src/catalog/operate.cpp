@@ -1,5 +1,6 @@
 // What operators do with entries: evict, pin, drain.
 #include <algorithm>
+#include <map>
 #include <set>
 
 #include "catalog/catalog.hpp"
@@ -11,18 +12,18 @@ namespace {
 
 /// What an eviction means.
 struct Victims {
-  std::vector<Set*> sets;
+  std::map<std::uint64_t, Set*> sets;  // by id, the oldest first
   std::vector<Entry*> loads;
 };
 
 void add(const Tables& tables, const Selector& selector, Set* set, Victims& victims) {
-  if (set == nullptr || std::ranges::find(victims.sets, set) != victims.sets.end()) return;
+  if (set == nullptr || victims.sets.contains(set->id)) return;
   const bool meant = std::ranges::any_of(set->members, [&](const Member& member) {
     return member.entry != nullptr &&
            matches(selector, {*set->name, *set->form, tables.devices[member.entry->device].device,
                               set->world(), set->generation, member.entry});
   });
-  if (meant) victims.sets.push_back(set);
+  if (meant) victims.sets.emplace(set->id, set);
 }
 
 void add(const Tables& tables, const Selector& selector, Entry& load, Victims& victims) {
@@ -80,7 +81,7 @@ Result<Victims> victims_of(Tables& tables, const Selector& selector) {
 }
 
 Result<> check_unforced(const Victims& victims) {
-  for (const Set* set : victims.sets) {
+  for (const auto& [id, set] : victims.sets) {
     for (const Member& member : set->members) {
       if (member.entry != nullptr && member.entry->pinned)
         return fail(Code::busy, "\"{}\" is pinned: unpin it, or evict it by force", *set->name);
@@ -98,15 +99,15 @@ Result<> check_unforced(const Victims& victims) {
 Evicted account_of(const Victims& victims) {
   Evicted evicted;
   std::set<const Entry*> counted;
-  for (const Set* set : victims.sets) {
+  for (const auto& [id, set] : victims.sets) {
     for (const Member& member : set->members) {
       if (member.entry == nullptr) continue;
       ++evicted.entries;
+      if (!counted.insert(member.entry).second) continue;
       const bool stays = std::ranges::any_of(member.entry->places, [&](const Place& place) {
-        return place.set->status != Set::Status::gone &&
-               std::ranges::find(victims.sets, place.set) == victims.sets.end();
+        return place.set->status != Set::Status::gone && !victims.sets.contains(place.set->id);
       });
-      if (stays || !counted.insert(member.entry).second) continue;
+      if (stays) continue;
       evicted.bytes += member.entry->bytes;
       evicted.leases += member.entry->leases;
     }
@@ -144,7 +145,7 @@ Result<Evicted> Catalog::evict(const Selector& selector, bool force, const Now& 
   std::vector<EntryId> cancelled;
   for (const Entry* load : victims.loads) cancelled.push_back(load->id);
   std::ranges::sort(cancelled);  // those who wait take over in the order of the loads
-  for (Set* set : victims.sets) t.take_away(*set);
+  for (const auto& [id, set] : victims.sets) t.take_away(*set);
   for (const EntryId id : cancelled) {
     Entry& load = t.entries.at(id);
     Session& loader = t.sessions.at(load.load->session);

@@ -1,5 +1,6 @@
 // Requests that wait: being told, answered, cancelled, and running out of time.
 #include <algorithm>
+#include <set>
 
 #include "base/units.hpp"
 #include "catalog/catalog.hpp"
@@ -42,14 +43,20 @@ void Tables::end_wait(Waiter& waiter) {
 }
 
 void Tables::wake() {
-  for (const Text& name : std::exchange(changed, {})) {
-    for (Waiter* waiter : waits.for_entry(*name)) {
-      Result<Place> place = attachable(std::get<EntryWait>(waiter->what).selector);
-      if (place) {
-        answer(*waiter, info(*place));
-      } else if (!may_come(place.error())) {
-        answer(*waiter, std::move(place).error());
-      }
+  if (changed.empty()) return;
+  std::set<std::string> concerning;
+  for (const Text& name : std::exchange(changed, {})) concerning.insert(*name);
+  std::vector<Waiter*> concerned = waits.by_content();
+  for (const std::string& name : concerning) {
+    const std::vector<Waiter*> more = waits.by_name(name);
+    concerned.insert(concerned.end(), more.begin(), more.end());
+  }
+  for (Waiter* waiter : concerned) {
+    Result<Place> place = attachable(std::get<EntryWait>(waiter->what).selector);
+    if (place) {
+      answer(*waiter, info(*place));
+    } else if (!may_come(place.error())) {
+      answer(*waiter, std::move(place).error());
     }
   }
 }
@@ -69,10 +76,13 @@ void Tables::tell_all(Entry& load, Time now) {
   const auto shown = std::make_shared<const EntryInfo>(info(load));
   const std::uint64_t rate = state.rate.bytes_per_s();
   for (Waiter* waiter : state.waiters) tell(*waiter, shown, rate, now);
-  for (Waiter* waiter : waits.for_entry(name)) {
+  const Subject subject{name, *load.form, shown->device, load.world, 0, &load};
+  for (Waiter* waiter : waits.by_name(name)) {
     const Selector& selector = std::get<EntryWait>(waiter->what).selector;
-    if (matches(selector, {name, *load.form, shown->device, load.world, 0, &load}) &&
-        (selector.rank == load.rank || selector.name.empty()))
+    if (selector.rank == load.rank && matches(selector, subject)) tell(*waiter, shown, rate, now);
+  }
+  for (Waiter* waiter : waits.by_content()) {
+    if (matches(std::get<EntryWait>(waiter->what).selector, subject))
       tell(*waiter, shown, rate, now);
   }
 }

@@ -52,11 +52,9 @@ Waiter* WaitTable::find(SessionId session, RequestId request) {
   return at == waiters_.end() ? nullptr : &at->second;
 }
 
-std::vector<Waiter*> WaitTable::for_entry(std::string_view name) const {
-  std::vector<Waiter*> all;
-  if (const auto at = by_name_.find(name); at != by_name_.end()) all = at->second;
-  all.insert(all.end(), by_content_.begin(), by_content_.end());
-  return all;
+std::vector<Waiter*> WaitTable::by_name(std::string_view name) const {
+  const auto at = by_name_.find(name);
+  return at == by_name_.end() ? std::vector<Waiter*>{} : at->second;
 }
 
 std::optional<Time> WaitTable::next_deadline() const {

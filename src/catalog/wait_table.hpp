@@ -26,8 +26,9 @@ class WaitTable {
   /// The waiter is gone after this.
   void remove(Session& session, Waiter& waiter);
   [[nodiscard]] Waiter* find(SessionId session, RequestId request);
-  /// Who waits for an entry of the name, or by content; first come first.
-  [[nodiscard]] std::vector<Waiter*> for_entry(std::string_view name) const;
+  /// Who waits for an entry of the name, and who does by content alone; first come first.
+  [[nodiscard]] std::vector<Waiter*> by_name(std::string_view name) const;
+  [[nodiscard]] std::vector<Waiter*> by_content() const { return by_content_; }
 
   [[nodiscard]] std::optional<Time> next_deadline() const;
   /// The first whose deadline has come.
