@@ -21,10 +21,10 @@ static_assert(static_cast<int>(manifest::Kind::buffer) == WC_BUFFER);
 // Of a FlatBuffers string, absent ones included.
 const char* c_text(std::string_view text) { return text.data() == nullptr ? "" : text.data(); }
 
-wc_tensor tensor_of(const wc_attachment& attachment, std::uint32_t index) {
-  const manifest::TensorView tensor = attachment.inner->manifest().tensor(index);
+// Straight into its place: a copy of what was just written member by member costs as much again.
+void put_tensor(const wc_attachment& attachment, std::uint32_t index, wc_tensor& out) {
+  const manifest::TensorView tensor = attachment.manifest->tensor(index);
   const std::uint64_t address = attachment.segments[tensor.segment] + tensor.offset;
-  wc_tensor out;
   out.struct_size = sizeof out;
   out.name = tensor.name.data();
   out.name_bytes = tensor.name.size();
@@ -39,6 +39,11 @@ wc_tensor tensor_of(const wc_attachment& attachment, std::uint32_t index) {
   out.kind = static_cast<std::int32_t>(tensor.kind);
   out.flags = (tensor.persistent ? std::uint32_t{WC_TENSOR_PERSISTENT} : 0) |
               (tensor.requires_grad ? std::uint32_t{WC_TENSOR_REQUIRES_GRAD} : 0);
+}
+
+wc_tensor tensor_of(const wc_attachment& attachment, std::uint32_t index) {
+  wc_tensor out{};
+  put_tensor(attachment, index, out);
   return out;
 }
 
@@ -68,7 +73,7 @@ Result<> give_tensors(const wc_attachment& attachment, std::uint32_t first, std:
     give_other_size(attachment, first, count, out);
     return {};
   }
-  for (std::uint32_t i = 0; i < count; ++i) out[i] = tensor_of(attachment, first + i);
+  for (std::uint32_t i = 0; i < count; ++i) put_tensor(attachment, first + i, out[i]);
   return {};
 }
 
@@ -133,6 +138,7 @@ Result<std::unique_ptr<wc_attachment>> attach_handle(const wc_connection& connec
 
   auto made = std::make_unique<wc_attachment>();
   made->inner = TRY(attach(connection, request, progress));
+  made->manifest = made->inner->manifest();
   made->segments.reserve(made->inner->segment_count());
   for (std::uint32_t i = 0; i < made->inner->segment_count(); ++i)
     made->segments.push_back(made->inner->segment_address(i));
@@ -141,7 +147,7 @@ Result<std::unique_ptr<wc_attachment>> attach_handle(const wc_connection& connec
 }
 
 std::size_t tensor_count(const wc_attachment* attachment) {
-  return attachment == nullptr ? 0 : attachment->inner->manifest().tensor_count();
+  return attachment == nullptr ? 0 : attachment->manifest->tensor_count();
 }
 
 }  // namespace
@@ -198,7 +204,7 @@ size_t wc_attachment_tensor_count(const wc_attachment* attachment) {
 int wc_attachment_tensor_at(const wc_attachment* attachment, size_t index, wc_tensor* out) {
   if (out != nullptr && out->struct_size == sizeof(wc_tensor) &&
       index < wc::api::tensor_count(attachment)) [[likely]] {
-    *out = wc::api::tensor_of(*attachment, static_cast<std::uint32_t>(index));
+    wc::api::put_tensor(*attachment, static_cast<std::uint32_t>(index), *out);
     return WC_OK;
   }
   return guarded([&]() -> Result<> {

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "weightcache/weightcache.h"
@@ -16,7 +17,9 @@
 
 struct wc_attachment {
   std::unique_ptr<wc::client::Attachment> inner;
-  std::vector<std::uint64_t> segments;  // addresses, for tensors by the ten thousand
+  // At hand for tensors by the ten thousand: the table, and the segments' addresses.
+  std::optional<wc::manifest::Manifest> manifest;
+  std::vector<std::uint64_t> segments;
   std::uint64_t attach_ns = 0;
 };
 
