@@ -38,10 +38,13 @@ def expect(text: str, *parts: str) -> None:
 
 def build_examples(arguments: argparse.Namespace, prefix: Path, build: Path) -> None:
     flags = f"-fsanitize={arguments.sanitize}" if arguments.sanitize else ""
+    # A C program with a sanitized C++ library needs the C++ part of the run-time (clang).
+    c_flags = f"{flags} -fsanitize-link-c++-runtime" if arguments.sanitize else ""
     run([arguments.cmake, "-S", arguments.examples, "-B", str(build), "-G", arguments.generator,
          f"-DCMAKE_PREFIX_PATH={prefix}", f"-DCMAKE_C_COMPILER={arguments.cc}",
-         f"-DCMAKE_CXX_COMPILER={arguments.cxx}", f"-DCMAKE_C_FLAGS={flags}",
-         f"-DCMAKE_CXX_FLAGS={flags}"])
+         f"-DCMAKE_CXX_COMPILER={arguments.cxx}", f"-DCMAKE_C_FLAGS={c_flags}",
+         f"-DCMAKE_CXX_FLAGS={flags}",
+         f"-DCMAKE_C_STANDARD_LIBRARIES={'-lstdc++' if arguments.sanitize else ''}"])
     run([arguments.cmake, "--build", str(build)])
 
 
