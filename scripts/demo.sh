@@ -16,6 +16,8 @@ holder=
 finish() {
   local status=$?
   trap - EXIT
+  trap '' INT TERM PIPE # what follows is the clean-up: it runs to its end
+  set +e
   if [[ -n $holder ]]; then kill "$holder" 2>/dev/null && wait "$holder" || true; fi
   if [[ -S $WEIGHTCACHE_SOCKET ]]; then weightcache stop --drop >/dev/null 2>&1 || true; fi
   if ((status != 0)) && [[ -s $run_dir/weightcache/log ]]; then

@@ -35,7 +35,7 @@ Result<> Call::answer_with(Json document, std::string_view text, Error error) {
 }
 
 void Call::remark(std::string_view text) const {
-  if (!options_.json) (void)write_all(FdView(STDERR_FILENO), text);
+  if (!options_.json) write_if_possible(FdView(STDERR_FILENO), text);
 }
 
 Progress Call::progress(std::string verb) const {
@@ -45,10 +45,10 @@ Progress Call::progress(std::string verb) const {
 
 void tell_failure(const Error& error, bool document) {
   // Where stderr or stdout is gone there is nobody left to tell.
-  (void)write_all(FdView(STDERR_FILENO),
-                  format("weightcache: {}: {}\n", name_of(error.code), printable(error.message)));
+  write_if_possible(FdView(STDERR_FILENO),
+                    format("weightcache: {}: {}\n", name_of(error.code), printable(error.message)));
   if (!document) return;
-  (void)write_all(FdView(STDOUT_FILENO), dumped(Json{{"error", error_json(error)}}) + '\n');
+  write_if_possible(FdView(STDOUT_FILENO), dumped(Json{{"error", error_json(error)}}) + '\n');
 }
 
 int exit_status(Code code) {

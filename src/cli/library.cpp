@@ -14,7 +14,7 @@ void show_line(int level, const char* line, void*) {
   const FdView out(STDERR_FILENO);
   const char* const erase = terminal_at(out).interactive ? "\r\x1b[K" : "";
   const char* const kind = level >= WC_LOG_ERROR ? "error" : "warning";
-  (void)write_all(out, format("{}weightcache: {}: {}\n", erase, kind, printable(or_empty(line))));
+  write_if_possible(out, format("{}weightcache: {}: {}\n", erase, kind, printable(or_empty(line))));
 }
 
 }  // namespace

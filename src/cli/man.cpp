@@ -95,6 +95,7 @@ std::string see_also(const std::vector<Verb>& verbs, std::string_view but) {
 std::string program_page(const std::vector<Verb>& verbs, const Options& common) {
   std::string items;
   std::vector<Example> steps;
+  steps.reserve(kFirstSteps.size());
   for (const auto& verb : verbs) {
     if (verb.hidden) continue;
     const std::string label = verb.alias.empty() ? verb.name : verb.name + ", " + verb.alias;

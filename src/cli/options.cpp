@@ -26,7 +26,7 @@ std::function<Result<>(const std::string&)> stores(std::string& out) {
 
 }  // namespace
 
-Option& Options::argument(std::string name, std::string& out, std::string help) {
+Option& Options::argument(const std::string& name, std::string& out, std::string help) {
   return all_.emplace_back(Option{.names = name,
                                   .value = name,
                                   .help = std::move(help),

@@ -37,7 +37,7 @@ struct Option {
 class Options {
  public:
   // The bound variable must outlive the parse. Each returns the description, to refine it.
-  Option& argument(std::string name, std::string& out, std::string help);
+  Option& argument(const std::string& name, std::string& out, std::string help);
   Option& text(std::string names, std::string value, std::string& out, std::string help);
   Option& texts(std::string names, std::string value, std::vector<std::string>& out,
                 std::string help);

@@ -132,7 +132,7 @@ int Program::tell_wrong_call(const Verb* verb, const std::string& message) const
   const std::string usage = verb != nullptr ? usage_line(*verb) : usage_line();
   const std::string more = verb != nullptr ? format("more: weightcache {} --help\n", verb->name)
                                            : "more: weightcache --help\n";
-  (void)write_all(FdView(STDERR_FILENO), usage + more);
+  write_if_possible(FdView(STDERR_FILENO), usage + more);
   return exit_status(Code::invalid_argument);
 }
 

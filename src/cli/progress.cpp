@@ -92,7 +92,7 @@ Progress::Progress(ProgressMode mode, Terminal terminal, std::string verb)
     : mode_(mode), terminal_(terminal), verb_(std::move(verb)) {}
 
 Progress::~Progress() {
-  if (drawn_) (void)write_all(FdView(STDERR_FILENO), kEraseLine);
+  if (drawn_) write_if_possible(FdView(STDERR_FILENO), kEraseLine);
 }
 
 void Progress::show(const wc_progress* progress, void* self) {
@@ -120,7 +120,7 @@ void Progress::draw(const wc_progress& progress) {
     out = (mode_ == ProgressMode::json ? json_line(progress) : plain_line(progress, verb_)) + '\n';
   }
   // A stderr that nobody reads is no reason to end a load.
-  (void)write_all(FdView(STDERR_FILENO), out);
+  write_if_possible(FdView(STDERR_FILENO), out);
 }
 
 }  // namespace wc::cli

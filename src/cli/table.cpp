@@ -86,6 +86,7 @@ std::string Table::render(const Terminal& terminal) const {
     shrink(widths, columns_, terminal.columns, kLeast);
   }
   std::vector<Cell> titles;
+  titles.reserve(columns_.size());
   for (const auto& column : columns_) titles.push_back({column.title, Colour::bold});
   std::string out = line(titles, widths, terminal);
   for (const auto& row : rows_) out += line(row, widths, terminal);

@@ -46,4 +46,8 @@ Result<> write_all(FdView fd, std::string_view text) {
   return {};
 }
 
+void write_if_possible(FdView fd, std::string_view text) {
+  [[maybe_unused]] const auto written = write_all(fd, text);
+}
+
 }  // namespace wc::cli

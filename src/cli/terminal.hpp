@@ -27,5 +27,7 @@ enum class Colour { none, bold, dim, red, green, yellow };
 
 /// All of it, or an error. Errors: io.
 [[nodiscard]] Result<> write_all(FdView fd, std::string_view text);
+/// For remarks and progress: where nobody reads, nobody has to be told.
+void write_if_possible(FdView fd, std::string_view text);
 
 }  // namespace wc::cli

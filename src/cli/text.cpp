@@ -124,8 +124,9 @@ std::string age(std::int64_t since_unix_ns, std::int64_t now_unix_ns) {
   if (since_unix_ns <= 0) return "-";
   const std::int64_t passed = std::max<std::int64_t>(0, now_unix_ns - since_unix_ns);
   constexpr std::int64_t kSecond = 1'000'000'000;
+  constexpr std::int64_t kHour = 3600 * kSecond;
   if (passed < 60 * kSecond) return format("{} s", passed / kSecond);
-  if (passed >= 48 * 3600 * kSecond) return format("{} days", passed / (24 * 3600 * kSecond));
+  if (passed >= 48 * kHour) return format("{} days", passed / (24 * kHour));
   return format_duration(std::chrono::nanoseconds(passed));
 }
 
