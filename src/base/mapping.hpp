@@ -11,6 +11,10 @@
 
 namespace wc {
 
+/// What x86-64 and most of the kernel's interfaces take for a huge page; mappings that are to use
+/// such pages start on a multiple of it.
+inline constexpr std::uint64_t kHugePageBytes = std::uint64_t{2} << 20;
+
 class [[nodiscard]] Mapping {
  public:
   struct Options {

@@ -35,8 +35,6 @@ std::string describe(const AttachedT& attached) {
   return attached.entry == nullptr ? "the entry" : format("\"{}\"", attached.entry->name);
 }
 
-constexpr std::uint64_t kHugePage = std::uint64_t{2} << 20;
-
 // What the daemon handed over, counted against itself, before any of it is touched.
 Result<> check_shape(const AttachedT& attached, std::size_t descriptors) {
   if (attached.entry == nullptr) return fail(Code::corrupt, "the daemon attached no entry");
@@ -59,7 +57,7 @@ Result<Mapping> map_manifest(FdView memfd, std::uint64_t bytes) {
   return Mapping::map(memfd, {.bytes = bytes,
                               .protection = PROT_READ,
                               .flags = MAP_SHARED,
-                              .alignment = bytes >= kHugePage ? kHugePage : 0});
+                              .alignment = bytes >= kHugePageBytes ? kHugePageBytes : 0});
 }
 
 // What the message says against what the manifest says.

@@ -250,27 +250,28 @@ Result<wire::fb::PublishedT> Publication::publish(std::span<const std::byte> man
   return published;
 }
 
-// Without waiting. Where the daemon has ended the load already, it answers so to nobody.
-void Publication::give_up(const Error& reason) {
-  if (std::exchange(over_, true)) return;
-  if (parts_.connection->forked()) return;
+// The views go first: the memory may not be given back while it is mapped here.
+wire::fb::AbandonT Publication::unmap_for(const Error& reason) {
   view_pointers_.clear();
   views_.clear();
   wire::fb::AbandonT request;
   request.load = parts_.load;
   request.code = static_cast<int>(reason.code);
   request.message = wire::clipped(reason.message, wire::kMaxTextBytes);
+  return request;
+}
+
+// Without waiting. Where the daemon has ended the load already, it answers so to nobody.
+void Publication::give_up(const Error& reason) {
+  if (std::exchange(over_, true)) return;
+  if (parts_.connection->forked()) return;
+  const wire::fb::AbandonT request = unmap_for(reason);
   (void)parts_.connection->channel().post(request, kLastWords);
 }
 
 Result<> Publication::abandon(const Error& reason) {
   if (std::exchange(over_, true)) return {};
-  view_pointers_.clear();
-  views_.clear();
-  wire::fb::AbandonT request;
-  request.load = parts_.load;
-  request.code = static_cast<int>(reason.code);
-  request.message = wire::clipped(reason.message, wire::kMaxTextBytes);
+  const wire::fb::AbandonT request = unmap_for(reason);
   const auto done = parts_.connection->call<wire::fb::DoneT>(request);
   if (done || done.error().code == Code::disconnected) return {};
   return Failure(done.error());

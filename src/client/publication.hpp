@@ -107,6 +107,7 @@ class Publication {
   void add_view(std::unique_ptr<memory::View> view);
   [[nodiscard]] Result<> end_writing();
   void give_up(const Error& reason);
+  [[nodiscard]] wire::fb::AbandonT unmap_for(const Error& reason);
 
   const Parts parts_;
   bool over_ = false;

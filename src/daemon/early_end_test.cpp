@@ -12,17 +12,6 @@
 namespace wc::daemon {
 namespace {
 
-using support::attach;
-using support::DaemonOptions;
-using support::detach;
-using support::eventually;
-using support::PublishedSample;
-using support::RawClient;
-using support::RawPublisher;
-using support::Reply;
-using support::select;
-using ::testing::HasSubstr;
-
 class EarlyEndTest : public PublishCase {};
 
 TEST_F(EarlyEndTest, StepsOutOfOrderAreRefusedAndTheLoadGoesOn) {

@@ -4,15 +4,6 @@
 #include "daemon/log.hpp"
 
 namespace wc::daemon {
-namespace {
-
-void send_entry(Call& call, const catalog::EntryInfo& entry) {
-  fb::EntryT answer;
-  answer.entry = to_wire_ptr(entry);
-  call.session.send(call.request, answer);
-}
-
-}  // namespace
 
 Result<> handle(Call& call, const fb::EvictT& message) {
   const auto evicted =

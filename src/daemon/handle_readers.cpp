@@ -3,15 +3,12 @@
 #include "daemon/handlers.hpp"
 
 namespace wc::daemon {
-namespace {
 
 void send_entry(Call& call, const catalog::EntryInfo& entry) {
   fb::EntryT answer;
   answer.entry = to_wire_ptr(entry);
   call.session.send(call.request, answer);
 }
-
-}  // namespace
 
 Result<> handle(Call& call, const fb::AttachT& message) {
   const auto attached = TRY(

@@ -21,6 +21,9 @@ struct Call {
   std::vector<Fd>& descriptors;  // what is taken out of it is the handler's
 };
 
+/// The answer `Entry`.
+void send_entry(Call& call, const catalog::EntryInfo& entry);
+
 // readers (handle_readers.cpp)
 Result<> handle(Call& call, const fb::AttachT& message);
 Result<> handle(Call& call, const fb::DetachT& message);

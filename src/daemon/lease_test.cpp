@@ -11,17 +11,6 @@
 namespace wc::daemon {
 namespace {
 
-using support::attach;
-using support::DaemonOptions;
-using support::detach;
-using support::eventually;
-using support::PublishedSample;
-using support::RawClient;
-using support::RawPublisher;
-using support::Reply;
-using support::select;
-using ::testing::HasSubstr;
-
 class LeaseTest : public PublishCase {};
 
 TEST_F(LeaseTest, WhatWaitsIsToldHowFarItIsAndThenGetsIt) {

@@ -13,6 +13,18 @@ namespace wc::daemon {
 
 namespace fb = wire::fb;
 
+// The words in which these tests are written.
+using support::attach;
+using support::DaemonOptions;
+using support::detach;
+using support::eventually;
+using support::PublishedSample;
+using support::RawClient;
+using support::RawPublisher;
+using support::Reply;
+using support::select;
+using ::testing::HasSubstr;
+
 inline constexpr std::uint64_t kMiB = 1 << 20;
 
 class PublishCase : public support::DaemonTest {

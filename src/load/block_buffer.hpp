@@ -19,7 +19,7 @@ class BlockBuffer {
       memory_ = TRY(Mapping::map(FdView(), {.bytes = kDigestBlockBytes,
                                             .protection = PROT_READ | PROT_WRITE,
                                             .flags = MAP_PRIVATE | MAP_ANONYMOUS,
-                                            .alignment = std::uint64_t{2} << 20}));
+                                            .alignment = kHugePageBytes}));
       (void)::madvise(memory_.data(), memory_.size(), MADV_HUGEPAGE);
     }
     return memory_.bytes().first(bytes);

@@ -7,11 +7,6 @@
 #include "base/units.hpp"
 
 namespace wc::memory::cuda {
-namespace {
-
-constexpr std::uint64_t kHugePage = std::uint64_t{2} << 20;
-
-}  // namespace
 
 Result<PrimaryContext> retain_context(const Driver& driver, CuDevice device) {
   CuContext context = nullptr;
@@ -82,7 +77,7 @@ Result<PinnedBuffer> allocate_pinned(const Driver& driver, std::size_t bytes) {
   Mapping memory = TRY(Mapping::map(FdView(), {.bytes = bytes,
                                                .protection = PROT_READ | PROT_WRITE,
                                                .flags = MAP_PRIVATE | MAP_ANONYMOUS,
-                                               .alignment = kHugePage}));
+                                               .alignment = kHugePageBytes}));
   // Both are wishes: without huge pages, or before Linux 5.14, registering touches each page.
   (void)::madvise(memory.data(), bytes, MADV_HUGEPAGE);
   (void)::madvise(memory.data(), bytes, MADV_POPULATE_WRITE);

@@ -20,7 +20,6 @@ constexpr int kCollapse = 25;
 #else
 constexpr int kCollapse = MADV_COLLAPSE;
 #endif
-constexpr std::uint64_t kHugePage = std::uint64_t{2} << 20;
 constexpr std::uint64_t kPage = 4096;
 
 struct Range {
@@ -46,9 +45,9 @@ Result<> allocate(FdView fd, Range range) {
 // against 1.65 s). Whatever it could not collapse is left for small pages. False: not to be tried
 // again.
 bool collapse(FdView fd, std::byte* mapped, Range range) {
-  const std::uint64_t end = (range.offset + range.bytes) / kHugePage * kHugePage;
+  const std::uint64_t end = (range.offset + range.bytes) / kHugePageBytes * kHugePageBytes;
   if (end <= range.offset) return true;
-  for (std::uint64_t at = range.offset; at < end; at += kHugePage) {
+  for (std::uint64_t at = range.offset; at < end; at += kHugePageBytes) {
     if (!allocate(fd, {at, kPage})) return false;  // told by the allocation of the whole range
   }
   constexpr int kTries = 2;
@@ -72,11 +71,11 @@ Result<> check_headroom(std::uint64_t total, std::uint64_t done, const SystemFac
 
 // Address space for collapsing; without it (RLIMIT_AS) there are small pages only.
 Mapping map_for_collapse(FdView fd, std::uint64_t bytes) {
-  if (bytes < kHugePage) return {};
+  if (bytes < kHugePageBytes) return {};
   auto mapped = Mapping::map(fd, {.bytes = bytes,
                                   .protection = PROT_READ | PROT_WRITE,
                                   .flags = MAP_SHARED | MAP_NORESERVE,
-                                  .alignment = kHugePage});
+                                  .alignment = kHugePageBytes});
   return mapped ? std::move(*mapped) : Mapping();
 }
 
@@ -94,7 +93,8 @@ Result<Fd> reserve_host(std::uint64_t bytes, const ReserveOptions& options) {
     return fail_errno("ftruncate of a memfd to {}", format_bytes(bytes));
   }
   Mapping mapped = options.huge_pages ? map_for_collapse(fd, bytes) : Mapping();
-  const std::uint64_t step = std::max(options.step_bytes / kHugePage, std::uint64_t{1}) * kHugePage;
+  const std::uint64_t step =
+      std::max(options.step_bytes / kHugePageBytes, std::uint64_t{1}) * kHugePageBytes;
   for (std::uint64_t done = 0; done < bytes;) {
     const Range range = {done, std::min(step, bytes - done)};
     if (done > 0) TRY(check_headroom(bytes, done, options.facts));
