@@ -7,8 +7,8 @@ CTEST = ctest --output-on-failure --parallel $(JOBS) --label-exclude gpu
 CXX_FILES = $(shell git ls-files '*.cpp' '*.hpp' '*.inc')
 
 .DEFAULT_GOAL := help
-.PHONY: help install-deps install-lint configure build demo test format format-check tidy asan \
-        tsan fuzz bench clean
+.PHONY: help install-deps install-lint configure build demo test test-python format format-check \
+        tidy asan tsan fuzz bench clean
 
 help:
 	@sed -n 's/^\([a-z-]*\):.*## /  make \1\t/p' Makefile | expand -t 22
@@ -31,6 +31,9 @@ demo: configure ## build the program and show it with a real checkpoint
 
 test: build ## build and run every test that needs no GPU
 	$(CTEST) --test-dir build/release
+
+test-python: install-deps ## build the wheel, install it in a fresh virtual environment, test it there
+	@scripts/test-python
 
 format: install-lint ## clang-format
 	clang-format-19 -i $(CXX_FILES)
@@ -56,4 +59,4 @@ bench: build ## the figures of docs/PERFORMANCE.md that this machine can make
 	scripts/bench.sh build/release
 
 clean: ## remove what was built
-	rm -rf build
+	rm -rf build dist

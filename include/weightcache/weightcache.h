@@ -209,7 +209,9 @@ typedef struct wc_attach_options {
  * than one entry matches: they are listed), WC_UNSUPPORTED, WC_TIMED_OUT, WC_CANCELLED, ... */
 WC_API int wc_attach(wc_connection* connection, const wc_selector* selector,
                      const wc_attach_options* options, wc_attachment** out);
-/* Unmaps everything and ends the lease; every address taken from it becomes invalid. */
+/* Unmaps everything and ends the lease; every address taken from it becomes invalid. Where tensors
+ * made by wc_attachment_dlpack() live, the handle alone ends, and all of that waits for the last of
+ * them. */
 WC_API void wc_detach(wc_attachment* attachment);
 
 WC_API int wc_attachment_entry(const wc_attachment* attachment, wc_entry_info* out);
@@ -258,6 +260,35 @@ WC_API int wc_attachment_tensors(const wc_attachment* attachment, size_t first, 
                                  wc_tensor* out);
 /* By name. Errors: WC_NOT_FOUND, with the nearest names. */
 WC_API int wc_attachment_tensor(const wc_attachment* attachment, const char* name, wc_tensor* out);
+/* Its place in the publisher's order. Errors: as above. */
+WC_API int wc_attachment_find(const wc_attachment* attachment, const char* name, size_t* index);
+/* Every name in the publisher's order, each followed by a newline (no name has one), nothing after
+ * the last. `*bytes` is what they need; `out` NULL only asks. Errors: WC_INVALID_ARGUMENT (no
+ * room). */
+WC_API int wc_attachment_names(const wc_attachment* attachment, char* out, size_t capacity,
+                               size_t* bytes);
+
+/* Tensors as frameworks exchange them. Each pointer written is a DLManagedTensor (a
+ * DLManagedTensorVersioned of DLPack 1.x, which tells that memory is read-only) and keeps mapping
+ * and lease until its deleter is called, once, on any thread, also after wc_detach() and at the
+ * process's end. The library is never unloaded. */
+typedef struct wc_dlpack_options {
+  size_t struct_size;
+  int32_t versioned;
+  uint32_t as_bytes; /* bit 1 << WC_<dtype>: tensors of that dtype are given as unsigned bytes, the
+                        last dimension counting them, for frameworks without the type */
+} wc_dlpack_options;
+#define WC_DLPACK_OPTIONS_INIT {sizeof(wc_dlpack_options), 0, 0}
+/* `count` tensors from `first` on into `out`. `options` may be NULL. Errors: WC_INVALID_ARGUMENT
+ * (past the last tensor), WC_UNSUPPORTED (no form in bytes); nothing is written then. */
+WC_API int wc_attachment_dlpack(const wc_attachment* attachment, const wc_dlpack_options* options,
+                                size_t first, size_t count, void** out);
+/* What a consumer would do: calls the deleter. NULL does nothing. */
+WC_API void wc_dlpack_delete(void* managed, int versioned);
+/* For PyCapsule_New(): deletes the tensor of a capsule that nobody has consumed. */
+WC_API void wc_dlpack_capsule_destructor(void* capsule);
+/* How many tensors made by wc_attachment_dlpack() live. */
+WC_API size_t wc_attachment_living(const wc_attachment* attachment);
 
 typedef struct wc_segment {
   size_t struct_size;
@@ -459,6 +490,17 @@ WC_API void wc_publication_free(wc_publication* publication);
 
 /* The digest (32 hexadecimal digits) of a fingerprint document, into 33 bytes. */
 WC_API int wc_fingerprint(const char* document, char out[33]);
+
+/* Whether sharing what an engine made of weights quantized in this way is known to be right:
+ * `method` "" is unquantized, `config` the quantization configuration as JSON (NULL: none).
+ * Publishing, and attaching to what was published, ask the same of every form but raw. Needs no
+ * connection.
+ * Errors: WC_UNSUPPORTED, naming the method, the place, the verified methods and the ways out. */
+enum { WC_AT_PUBLISH = 0, WC_AT_ATTACH = 1 };
+WC_API int wc_quantization_check(const char* method, const char* config, int place);
+WC_API size_t wc_quantization_method_count(void);
+/* Static texts: the method's name, and on which condition ("": none). */
+WC_API int wc_quantization_method_at(size_t index, const char** name, const char** condition);
 
 /* ---- operate --------------------------------------------------------------------------------- */
 

@@ -1,6 +1,8 @@
 // Attachments, and everything that is read out of one. Texts and numbers are views of the manifest:
 // FlatBuffers ends its strings with a zero, so they are C's as they stand.
+#include <algorithm>
 #include <chrono>
+#include <span>
 #include <utility>
 
 #include "api/attachment.hpp"
@@ -90,6 +92,22 @@ Failure no_tensor(const wc_attachment& attachment, std::string_view name) {
               name, near);
 }
 
+Result<> give_names(const wc_attachment& attachment, std::span<char> out, std::size_t& needed) {
+  needed = 0;
+  const manifest::Manifest& manifest = *attachment.manifest;
+  for (std::uint32_t i = 0; i < manifest.tensor_count(); ++i) {
+    const std::string_view name = manifest.tensor_name(i);
+    if (needed + name.size() + 1 <= out.size()) {
+      std::copy(name.begin(), name.end(), out.begin() + static_cast<std::ptrdiff_t>(needed));
+      out[needed + name.size()] = '\n';
+    }
+    needed += name.size() + 1;
+  }
+  if (out.empty() || needed <= out.size()) return {};
+  return fail(Code::invalid_argument, "the names need {} bytes, and there is room for {}",
+              format_count(needed), format_count(out.size()));
+}
+
 wc_attribute attribute_of(const manifest::AttributeView& attribute) {
   wc_attribute out{};
   out.path = c_text(attribute.path);
@@ -176,10 +194,10 @@ void wc_detach(wc_attachment* attachment) {
   if (attachment == nullptr) return;
   // A daemon that does not answer has ended the lease, or will: the mappings are gone either way.
   (void)guarded([&]() -> Result<> {
-    (void)attachment->inner->detach();
+    if (wc_attachment_living(attachment) == 0) (void)attachment->inner->detach();
     return {};
   });
-  delete attachment;
+  wc::api::let_go(attachment);
 }
 
 int wc_attachment_entry(const wc_attachment* attachment, wc_entry_info* out) {
@@ -237,6 +255,27 @@ int wc_attachment_tensor(const wc_attachment* attachment, const char* name, wc_t
     const auto found = attachment->inner->manifest().find(name);
     if (!found) return wc::api::no_tensor(*attachment, name);
     return give_struct(out, wc::api::tensor_of(*attachment, *found), "wc_tensor");
+  });
+}
+
+int wc_attachment_find(const wc_attachment* attachment, const char* name, size_t* index) {
+  return guarded([&]() -> Result<> {
+    TRY(required(attachment, "attachment"));
+    TRY(required(name, "name"));
+    TRY(required(index, "index"));
+    const auto found = attachment->manifest->find(name);
+    if (!found) return wc::api::no_tensor(*attachment, name);
+    *index = *found;
+    return {};
+  });
+}
+
+int wc_attachment_names(const wc_attachment* attachment, char* out, size_t capacity,
+                        size_t* bytes) {
+  return guarded([&]() -> Result<> {
+    TRY(required(attachment, "attachment"));
+    TRY(required(bytes, "bytes"));
+    return wc::api::give_names(*attachment, std::span(out, out == nullptr ? 0 : capacity), *bytes);
   });
 }
 

@@ -44,6 +44,16 @@ Result<memory::Access> access_of(const wc_connection& connection, const AttachRe
 
 }  // namespace
 
+AttachmentKeeper::AttachmentKeeper(const wc_attachment& attachment) : attachment_(&attachment) {
+  attachment.keepers.fetch_add(1, std::memory_order_relaxed);
+}
+
+AttachmentKeeper::~AttachmentKeeper() { let_go(attachment_); }
+
+void let_go(const wc_attachment* attachment) {
+  if (attachment->keepers.fetch_sub(1, std::memory_order_acq_rel) == 1) delete attachment;
+}
+
 Result<std::unique_ptr<client::Attachment>> attach(const wc_connection& connection,
                                                    const AttachRequest& request,
                                                    ProgressTeller& progress) {

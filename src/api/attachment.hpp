@@ -1,6 +1,8 @@
 // What wc_attachment is, and attaching as wc_attach() and wc_verify() do it.
 #pragma once
 
+#include <atomic>
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -21,9 +23,26 @@ struct wc_attachment {
   std::optional<wc::manifest::Manifest> manifest;
   std::vector<std::uint64_t> segments;
   std::uint64_t attach_ns = 0;
+  // The handle, until wc_detach(), and every tensor that was given to a framework.
+  mutable std::atomic<std::size_t> keepers{1};
 };
 
 namespace wc::api {
+
+/// One more owner of an attachment, whose last owner, on whatever thread, unmaps it.
+class AttachmentKeeper {
+ public:
+  explicit AttachmentKeeper(const wc_attachment& attachment);
+  AttachmentKeeper(const AttachmentKeeper&) = delete;
+  AttachmentKeeper& operator=(const AttachmentKeeper&) = delete;
+  ~AttachmentKeeper();
+
+ private:
+  const wc_attachment* attachment_;
+};
+
+/// Ends the handle's own share.
+void let_go(const wc_attachment* attachment);
 
 struct AttachRequest {
   Wanted wanted;

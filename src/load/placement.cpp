@@ -25,7 +25,8 @@ class Placer {
     if (placement_.used_bytes.empty() || !fits(tensor.bytes)) placement_.used_bytes.push_back(0);
     const auto segment = static_cast<std::uint32_t>(placement_.used_bytes.size() - 1);
     std::uint64_t& used = placement_.used_bytes.back();
-    const std::uint64_t offset = round_up(used, alignment_);
+    // A tensor without bytes lies at the start, since the next boundary may be past the last byte.
+    const std::uint64_t offset = tensor.bytes == 0 ? 0 : round_up(used, alignment_);
     placement_.tensors.push_back({.segment = segment, .offset = offset});
     if (tensor.bytes == 0) return;
     used = offset + tensor.bytes;

@@ -153,11 +153,34 @@ static void attachment(void) {
   INVALID(wc_attachment_tensors(NULL, 0, 0, NULL));
   INVALID(wc_attachment_tensor(NULL, "x", &tensor));
   INVALID(wc_attachment_tensor(NULL, NULL, NULL));
+  size_t index = 0;
+  void* managed = NULL;
+  INVALID(wc_attachment_find(NULL, "x", &index));
+  INVALID(wc_attachment_names(NULL, NULL, 0, &index));
+  INVALID(wc_attachment_dlpack(NULL, NULL, 0, 1, &managed));
+  CHECK(wc_attachment_living(NULL) == 0);
+  wc_dlpack_delete(NULL, 0);
+  wc_dlpack_delete(NULL, 1);
+  wc_dlpack_capsule_destructor(NULL);
   CHECK(wc_attachment_segment_count(NULL) == 0);
   INVALID(wc_attachment_segment_at(NULL, 0, &segment));
   CHECK(wc_attachment_attribute_count(NULL) == 0);
   INVALID(wc_attachment_attribute_at(NULL, 0, &attribute));
   INVALID(wc_attachment_provenance(NULL, &provenance));
+}
+
+static void quantization(void) {
+  const char* name = NULL;
+  const char* condition = NULL;
+  INVALID(wc_quantization_check(NULL, NULL, WC_AT_ATTACH));
+  INVALID(wc_quantization_check("", NULL, 2));
+  INVALID(wc_quantization_check("fp8", "[", WC_AT_PUBLISH));
+  CHECK(wc_quantization_check("", NULL, WC_AT_PUBLISH) == WC_OK);
+  CHECK(wc_quantization_check("gptq", NULL, WC_AT_PUBLISH) == WC_UNSUPPORTED);
+  CHECK(wc_quantization_method_count() > 0);
+  CHECK(wc_quantization_method_at(0, &name, &condition) == WC_OK && name[0] == '\0');
+  INVALID(wc_quantization_method_at(wc_quantization_method_count(), &name, &condition));
+  CHECK(wc_quantization_method_at(0, NULL, NULL) == WC_OK);
 }
 
 static void loading(void) {
@@ -261,6 +284,7 @@ int main(void) {
   entries();
   attachment();
   loading();
+  quantization();
   publishing();
   operating();
   checkpoints();
