@@ -42,7 +42,7 @@ from weightcache.errors import (
 from weightcache.loading import load
 
 if TYPE_CHECKING:
-    from weightcache import quantization, safetensors
+    from weightcache import quantization, safetensors, transformers
 
 __version__: str = _lib.wc_version().decode()
 
@@ -51,10 +51,10 @@ __all__ = [
     "DeviceError", "Disconnected", "DiskTensors", "Entry", "Exhausted", "Internal",
     "InvalidArgument", "Io", "Mismatch", "NotFound", "Report", "TensorInfo", "TimedOut",
     "Unsupported", "UnsupportedQuantization", "VersionMismatch", "WeightcacheError", "attach",
-    "entries", "load", "quantization", "resident_bytes", "safetensors",
+    "entries", "load", "quantization", "resident_bytes", "safetensors", "transformers",
 ]  # fmt: skip
 
-_SUBMODULES = ("quantization", "safetensors")
+_SUBMODULES = ("quantization", "safetensors", "transformers")
 
 
 def __getattr__(name: str) -> Any:
