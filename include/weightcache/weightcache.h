@@ -482,8 +482,9 @@ WC_API int wc_publication_attribute(wc_publication* publication, const wc_attrib
 /* Tells those who wait. */
 WC_API int wc_publication_progress(wc_publication* publication, uint64_t done_bytes,
                                    uint64_t total_bytes);
-/* The one atomic step. Addresses from wc_publication_reserve become invalid. After an error nothing
- * is published; the publication is over either way and must be freed. */
+/* The one atomic step. What was written can be read at its address until wc_publication_free, and
+ * not be written any more. After an error nothing is published; the publication is over either way
+ * and must be freed. */
 WC_API int wc_publication_publish(wc_publication* publication, wc_load_result** out);
 /* Frees it; not published, it is abandoned and its memory given back. */
 WC_API void wc_publication_free(wc_publication* publication);

@@ -5,8 +5,9 @@
         model.load_state_dict(weights, assign=True)        # they outlive the block
 
 :func:`attach` maps what is resident, :func:`load` loads it first where it is not.
-:mod:`weightcache.safetensors` stands in for the package of that name, and
-:mod:`weightcache.quantization` says which quantized weights may be shared.
+:mod:`weightcache.torch` publishes modules and puts them back, :mod:`weightcache.safetensors` stands
+in for the package of that name, and :mod:`weightcache.quantization` says which quantized weights
+may be shared.
 """
 
 from __future__ import annotations
@@ -40,23 +41,24 @@ from weightcache.errors import (
     WeightcacheError,
 )
 from weightcache.loading import load
+from weightcache.publication import Publication
 from weightcache.streaming import iter_tensors
 
 if TYPE_CHECKING:
-    from weightcache import quantization, safetensors, transformers
+    from weightcache import quantization, safetensors, torch, transformers
 
 __version__: str = _lib.wc_version().decode()
 
 __all__ = [
     "AlreadyExists", "Attachment", "Busy", "Cancelled", "Connection", "Corrupt", "Denied",
     "DeviceError", "Disconnected", "DiskTensors", "Entry", "Exhausted", "Internal",
-    "InvalidArgument", "Io", "Mismatch", "NotFound", "Report", "TensorInfo", "TimedOut",
-    "Unsupported", "UnsupportedQuantization", "VersionMismatch", "WeightcacheError", "attach",
-    "entries", "iter_tensors", "load", "quantization", "resident_bytes", "safetensors",
-    "transformers",
+    "InvalidArgument", "Io", "Mismatch", "NotFound", "Publication", "Report", "TensorInfo",
+    "TimedOut", "Unsupported", "UnsupportedQuantization", "VersionMismatch", "WeightcacheError",
+    "attach", "entries", "iter_tensors", "load", "quantization", "resident_bytes", "safetensors",
+    "torch", "transformers",
 ]  # fmt: skip
 
-_SUBMODULES = ("quantization", "safetensors", "transformers")
+_SUBMODULES = ("quantization", "safetensors", "torch", "transformers")
 
 
 def __getattr__(name: str) -> Any:

@@ -1,3 +1,4 @@
+#include <cstring>
 #include <thread>
 
 #include "tests/abi/abi_fixture.hpp"
@@ -174,6 +175,38 @@ TEST_F(PublishTest, AnUnalignedTensorThatNobodyHoldsIsRefusedAtPublication) {
             WC_INVALID_ARGUMENT);
   EXPECT_THAT(message, HasSubstr("512"));
   EXPECT_TRUE(connection.list().empty());
+}
+
+TEST_F(PublishTest, WhatWasWrittenCanBeReadInPlaceUntilThePublicationIsFreed) {
+  Connection connection = connect();
+  wc_connection* plain = nullptr;
+  const std::string where = socket().string();
+  wc_connect_options there = WC_CONNECT_OPTIONS_INIT;
+  there.socket = where.c_str();
+  ASSERT_EQ(wc_connect(&there, &plain), WC_OK);
+  for (const bool good : {true, false}) {
+    wc_publish_options options = WC_PUBLISH_OPTIONS_INIT;
+    options.name = good ? "good" : "bad";
+    options.fingerprint =
+        good ? R"({"source": {"source_id": "1"}})" : R"({"source": {"source_id": "2"}})";
+    wc_publication* publication = nullptr;
+    ASSERT_EQ(wc_publication_begin(plain, &options, &publication), WC_OK);
+    void* address = nullptr;
+    ASSERT_EQ(wc_publication_reserve(publication, 4096, nullptr, &address), WC_OK);
+    std::memset(address, 7, 4096);
+    wc_attribute attribute = {};
+    attribute.struct_size = sizeof attribute;
+    attribute.path = good ? "" : "a tensor that is not there";
+    attribute.name = "a";
+    attribute.of_tensor = good ? 0 : 1;
+    attribute.type = WC_VALUE_BOOL;
+    ASSERT_EQ(wc_publication_attribute(publication, &attribute), WC_OK);
+    EXPECT_EQ(wc_publication_publish(publication, nullptr), good ? WC_OK : WC_INVALID_ARGUMENT);
+    EXPECT_EQ(static_cast<const char*>(address)[4095], 7);
+    wc_publication_free(publication);
+  }
+  wc_connection_free(plain);
+  EXPECT_TRUE(support::eventually([&] { return connection.list().size() == 1; }));
 }
 
 TEST_F(PublishTest, AnAbandonedPublicationGivesItsMemoryBack) {
