@@ -117,7 +117,7 @@ def test_a_published_module_can_be_published_again_and_trained_in_place(daemon):
     loss.backward()
     with torch.no_grad():
         model.weight -= model.weight.grad
-    changed = model.weight.clone()
+    changed = model.weight.detach().clone()  # with a graph it would hold the model
     wt.publish(model, "b", source_id="b")
     other = nn.Linear(4, 4)
     wt.load_model(other, "b")

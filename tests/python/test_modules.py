@@ -411,4 +411,4 @@ print(float(model(torch.ones(8)).sum()))
 def test_another_process_computes_the_same(daemon, run):
     model = nn.Linear(8, 8)
     publish(model)
-    assert float(run(ANOTHER).stdout) == pytest.approx(float(model(torch.ones(8)).sum()))
+    assert float(run(ANOTHER).stdout) == pytest.approx(model(torch.ones(8)).sum().item())
