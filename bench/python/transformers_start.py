@@ -5,8 +5,9 @@
 Makes a Llama-shaped checkpoint in BF16 from its configuration (random weights; 16 GB with 32
 layers) and measures, each in a process of its own: `from_pretrained` from the call to a model on
 the device, and the whole process from `python` to the first token; with Transformers alone (hot
-files), with the raw entry resident, and with no weights to load at all (the module made empty on
-the device). The first two must give the same tokens.
+files), with the raw entry resident, with the finished module published, and with no weights to
+load at all (the module made empty on the device). The first three must give the same tokens. Beside
+that: what publishing the module took of the GPU beyond its own bytes, at its highest.
 """
 
 from __future__ import annotations
@@ -38,6 +39,11 @@ elif how == "resident":
         AutoModelForCausalLM, path, device=device, on_unavailable="fail", on_miss="fail")
     report = model.weightcache
     assert report.copied_bytes == 0 and report.loaded_from == "resident", report
+elif how == "published":
+    model = weightcache.transformers.from_pretrained(
+        AutoModelForCausalLM, path, published="finished", device=device, on_unavailable="fail")
+    report = model.weightcache
+    assert report.loaded_from == sys.argv[4], report
 else:
     config = AutoConfig.from_pretrained(path)
     with torch.device("meta"):
@@ -59,6 +65,28 @@ if how != "nothing":
 print(json.dumps({"imports": imported - began, "load": loaded - imported,
                   "token": first - loaded, "to_first": first - began, "tokens": more}))
 """.replace("PROMPT", str(PROMPT))
+
+PUBLISH = """
+import json, sys, threading, time, torch, weightcache
+from transformers import AutoModelForCausalLM
+model = AutoModelForCausalLM.from_pretrained(sys.argv[1], device_map=sys.argv[2])
+torch.cuda.synchronize(); torch.cuda.empty_cache()
+def used():
+    free, total = torch.cuda.mem_get_info()
+    return total - free
+before, highest, over = used(), 0, threading.Event()
+def watch():
+    global highest
+    while not over.wait(0.001): highest = max(highest, used())
+watcher = threading.Thread(target=watch); watcher.start()
+start = time.perf_counter()
+made = weightcache.torch.publish(model, "finished", source_id="bench")
+took = time.perf_counter() - start
+over.set(); watcher.join()
+torch.cuda.empty_cache()
+print(json.dumps({"extra": highest - before, "after": used() - before, "module": made.bytes,
+                  "seconds": took}))
+"""
 
 
 def shapes(layers: int) -> dict[str, list[int]]:
@@ -136,6 +164,19 @@ def main() -> None:
         found = {"alone": fresh(START, "alone", path, said.device, times=said.times)}
         weightcache.load(path, device=said.device, framework="pt").close()
         found["resident"] = fresh(START, "resident", path, said.device, times=said.times)
+        weightcache.Connection().evict("llama")
+        fresh(START, "published", path, said.device, "loaded", times=1)
+        found["published"] = fresh(
+            START, "published", path, said.device, "resident", times=said.times
+        )
+        if said.device != "cpu":
+            weightcache.Connection().evict("finished")
+            extra = fresh(PUBLISH, path, said.device, times=1)[0]
+            print(
+                f"publishing took {extra['extra'] / 2**20:.0f} MiB of the GPU beyond the module's "
+                f"{extra['module'] / 2**30:.1f} GiB at its highest, "
+                f"{extra['after'] / 2**20:.0f} afterwards, {extra['seconds']:.2f} s; target 1024"
+            )
         found["nothing"] = fresh(START, "nothing", path, said.device, times=said.times)
         for how, runs in found.items():
             print(

@@ -10,6 +10,10 @@ place, instead of files that are read; and without the warm-up of the allocator,
 the model's size again. What Transformers leaves as it is stays shared; what it converts is a copy
 of this process's own. ``model.weightcache`` is a :class:`Report` of both.
 
+``from_pretrained(..., published=NAME)`` takes the other road: the finished module, as Transformers
+left it, is attached whole, and nothing is converted or made again; whoever asks first makes and
+publishes it.
+
 Where the cache can't serve, Transformers reads from disk as ever, after one warning.
 """
 
@@ -26,20 +30,23 @@ import warnings
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from contextvars import ContextVar
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
 from weightcache import _structs as structs
+from weightcache import quantization as gate
 from weightcache._library import lib, read
 from weightcache._policy import Fallback, OnMiss, check_miss, settle_unavailable, switched_off
 from weightcache._progress import Report as Progress
-from weightcache.attachment import Attachment
+from weightcache.attachment import Attachment, attach
 from weightcache.connection import device_text
 from weightcache.disk import checkpoint_tensors
 from weightcache.errors import (
     UNAVAILABLE,
     AlreadyExists,
     InvalidArgument,
+    Mismatch,
+    NotFound,
     Unsupported,
     WeightcacheError,
 )
@@ -75,7 +82,9 @@ class _Session:
     on_miss: OnMiss = "load"
     on_unavailable: Fallback = "load"
     options: dict[str, Any] = field(default_factory=dict)
-    reports: list[Report] = field(default_factory=list)
+    published: str | None = None
+    attached: bool = False  # the module that is being loaded is whole already
+    pending: dict[str, Any] | None = None  # how it is to be published when it is
 
 
 _active: ContextVar[_Session | None] = ContextVar("weightcache_transformers", default=None)
@@ -88,6 +97,7 @@ def from_pretrained(
     *arguments: Any,
     device: Any = None,
     name: str | None = None,
+    published: str | None = None,
     on_miss: OnMiss = "load",
     on_unavailable: Fallback = "load",
     wait: float | None = None,
@@ -105,8 +115,16 @@ def from_pretrained(
     safetensors), ``on_unavailable="load"`` goes on without it, with one warning;
     ``"fail"`` raises. ``WEIGHTCACHE=off`` and ``WEIGHTCACHE=require`` overrule it.
 
+    ``published``: the name of a finished module. Resident, it is attached as it is: parameters, all
+    buffers, tied names; another class, dtype or shape is :class:`Mismatch`. Not resident, or made
+    of files that have changed, Transformers loads it from disk, and it is published (with quantized
+    weights where the gate allows it) and moves there part by part. It needs a name of its own,
+    beside that of the raw checkpoint.
+
     The model's ``weightcache`` attribute is the :class:`Report`.
     """
+    if published is not None and name is not None:
+        raise InvalidArgument("name is the raw entry's, published the finished module's: give one")
     if device is not None:
         if keywords.get("device_map") is not None:
             raise InvalidArgument("device and device_map both say where the model goes: give one")
@@ -119,13 +137,13 @@ def from_pretrained(
         progress=progress,
         socket=socket,
     ) as session:
+        session.published = published
         made = model_class.from_pretrained(source, *arguments, **keywords)
         model = made[0] if isinstance(made, tuple) else made
         if not isinstance(getattr(model, "weightcache", None), Report):
             reason = Unsupported(f"{type(model).__name__} read its weights in a way of its own")
             settle_unavailable(on_unavailable, reason)
             model.weightcache = Report("disk", reason)
-        del session
         return made
 
 
@@ -190,6 +208,7 @@ class _Seam:
         model_class = modeling.PreTrainedModel
         for owner, attribute, make in (
             (model_class, "_load_pretrained_model", _loading),
+            (model_class, "_finalize_model_loading", _finalizing),
             (modeling, "caching_allocator_warmup", _warming_up),
             (accelerate, "is_accelerate_available", _asking_for_accelerate),
         ):
@@ -239,6 +258,14 @@ def _loading(original: Callable[..., Any]) -> Callable[..., Any]:
         if session is None or state_dict is not None or adapter:
             return original(model, state_dict, checkpoint_files, load_config, *rest, **further)
         start = time.perf_counter()
+        if session.published is not None:
+            ready = _attach_module(session, model, checkpoint_files, load_config)
+            if ready is not None:
+                return ready, None
+            report = model.weightcache
+            result = original(model, None, checkpoint_files, load_config)
+            model.weightcache = replace(report, seconds=time.perf_counter() - start)
+            return result
         served = _serve(session, checkpoint_files, load_config)
         if isinstance(served, Report):
             result = original(model, None, checkpoint_files, load_config)
@@ -255,6 +282,21 @@ def _loading(original: Callable[..., Any]) -> Callable[..., Any]:
         return result
 
     return load_pretrained_model
+
+
+def _finalizing(original: Callable[..., Any]) -> Callable[..., Any]:
+    def finalize_model_loading(model: Any, load_config: Any, loading_info: Any) -> Any:
+        session = _active.get()
+        if session is not None and session.attached:
+            session.attached = False
+            return loading_info
+        result = original(model, load_config, loading_info)
+        if session is not None and session.pending is not None:
+            pending, session.pending = session.pending, None
+            _publish_module(session, model, pending)
+        return result
+
+    return finalize_model_loading
 
 
 def _warming_up(original: Callable[..., Any]) -> Callable[..., Any]:
@@ -298,6 +340,125 @@ def _serve(session: _Session, files: Any, load_config: Any) -> _Served | Report:
         settle_unavailable(session.on_unavailable, error)
         return Report("disk", error.with_traceback(None))
     return _Served(attached)
+
+
+def _attach_module(session: _Session, model: Any, files: Any, load_config: Any) -> Any:
+    """Puts a published module into the one that Transformers has made on the meta device, and gives
+    what Transformers wants to know of a load. None: there is none yet; Transformers loads."""
+    from weightcache import torch as modules
+
+    if switched_off():
+        model.weightcache = Report("disk", "WEIGHTCACHE=off")
+        return None
+    start = time.perf_counter()
+    name = session.published or ""
+    config = getattr(load_config.hf_quantizer, "quantization_config", None)
+    try:
+        device = _only_device(load_config)
+        document = _identity(model, _safetensors(files))
+        gate.check(None, config, place="attach")
+        try:
+            with attach(
+                name,
+                framework="pt",
+                device=device,
+                expect={"source": document["source"]},
+                wait=session.options["wait"] if session.on_miss == "wait" else 0,
+                progress=session.options["progress"],
+                socket=session.options["socket"],
+            ) as found:
+                at = f"{found.name}@{found.generation}"
+                form = found.entry.form
+        except (NotFound, Mismatch):
+            if session.on_miss == "fail":
+                raise
+            session.pending = {**document, "quantization": config, "device": device}
+            model.weightcache = Report("loaded", name=name)
+            return None
+        model.tie_weights()  # as they will be: Transformers ties what it has loaded
+        loaded = modules.load_model(
+            model,
+            at,
+            form=form,
+            device=device,
+            quantization=config,
+            socket=session.options["socket"],
+        )
+    except (*UNAVAILABLE, Unsupported) as error:
+        settle_unavailable(session.on_unavailable, error)
+        model.weightcache = Report("disk", error.with_traceback(None))
+        return None
+    session.attached = True
+    entry = loaded.entry
+    model.weightcache = Report(
+        "resident",
+        "",
+        entry.name,
+        entry.generation,
+        entry.device,
+        loaded.bytes,
+        0,
+        time.perf_counter() - start,
+    )
+    report = importlib.import_module("transformers.utils.loading_report").LoadStateDictInfo
+    kinds = {"conversion_errors": dict, "error_msgs": list}
+    return report(**{part.name: kinds.get(part.name, set)() for part in fields(report)})
+
+
+def _publish_module(session: _Session, model: Any, pending: dict[str, Any]) -> None:
+    from weightcache import torch as modules
+
+    try:
+        made = modules.publish(
+            model,
+            session.published or "",
+            source_id=pending["source"]["source_id"],
+            form=pending["form"],
+            quantization=pending["quantization"],
+            replace=True,
+            wait=session.options["wait"],
+            progress=session.options["progress"],
+            socket=session.options["socket"],
+        )
+    except (*UNAVAILABLE, Unsupported) as error:
+        settle_unavailable(session.on_unavailable, error)
+        model.weightcache = replace(
+            model.weightcache, loaded_from="disk", reason=error.with_traceback(None)
+        )
+        return
+    entry = made.entry
+    model.weightcache = replace(
+        model.weightcache,
+        loaded_from="loaded" if made.outcome == "published" else "waited",
+        name=entry.name,
+        generation=entry.generation,
+        device=entry.device,
+        shared_bytes=made.bytes,
+    )
+
+
+def _identity(model: Any, paths: list[str]) -> dict[str, Any]:
+    """What a finished module is made of, and by whom: the files, as the file system tells them
+    apart, and Transformers' version, the class, the dtype."""
+    package = importlib.import_module("transformers")
+    digest = hashlib.sha256()
+    for path in sorted(paths):
+        it = os.stat(path)
+        digest.update(f"{path}\0{it.st_size}\0{it.st_mtime_ns}\0{it.st_ino}\0".encode())
+    config = model.config.to_json_string(use_diff=False)
+    extra = {
+        "class": type(model).__qualname__,
+        "config": hashlib.sha256(config.encode()).hexdigest(),
+    }
+    return {
+        "source": {"source_id": f"files:{digest.hexdigest()}"},
+        "form": {
+            "engine": "transformers",
+            "engine_version": package.__version__,
+            "dtype": str(model.dtype).removeprefix("torch."),
+            "extra": extra,
+        },
+    }
 
 
 def _only_device(load_config: Any) -> str:

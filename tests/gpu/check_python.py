@@ -66,6 +66,21 @@ def check_transformers_gives_the_same_tokens_in_place() -> None:
     assert greedy(model) == greedy(own)
 
 
+def check_a_finished_module_is_put_back_whole() -> None:
+    path = model_folder()
+    prompt = torch.tensor([[1, 5, 9]], device=DEVICE)
+    own = AutoModelForCausalLM.from_pretrained(path).to(DEVICE)
+    expected = own.generate(prompt, max_new_tokens=16, do_sample=False)
+    for loaded_from in ("loaded", "resident"):
+        model = weightcache.transformers.from_pretrained(
+            AutoModelForCausalLM, path, published="finished", device=DEVICE, on_unavailable="fail"
+        )
+        assert model.weightcache.loaded_from == loaded_from, model.weightcache
+        for name, parameter in own.named_parameters():
+            assert torch.equal(parameter, model.get_parameter(name)), name
+        assert torch.equal(model.generate(prompt, max_new_tokens=16, do_sample=False), expected)
+
+
 def check_a_stream_is_the_files_bytes() -> None:
     path = model_folder()
     weights = weightcache.attach(path, framework="pt")

@@ -317,6 +317,65 @@ def test_sentence_transformers_is_served(daemon):
     assert model[0].auto_model.weightcache.loaded_from == "loaded"
 
 
+def test_a_finished_module_is_published_by_the_first_and_attached_by_the_next(daemon, folder):
+    path = write_model(folder, "mixtral", dtype=torch.bfloat16)
+    own = transformers.AutoModelForCausalLM.from_pretrained(path)
+    for loaded_from in ("loaded", "resident"):
+        model = cached.from_pretrained(
+            transformers.AutoModelForCausalLM, path, published="finished"
+        )
+        report = model.weightcache
+        assert report.loaded_from == loaded_from and report.name == "finished"
+        assert report.shared_bytes > 0 and report.copied_bytes == 0
+        equal(model, own)
+        assert greedy(model) == greedy(own) and not model.training
+        assert model.generation_config.to_dict() == own.generation_config.to_dict()
+    assert [entry.generation for entry in weightcache.entries("finished")] == [1]
+    assert len(weightcache.entries()) == 1  # no raw copy beside it
+
+
+def test_a_finished_module_of_other_files_is_made_anew_and_another_class_is_a_mismatch(
+    daemon, folder
+):
+    path = write_model(folder, "llama", tie_word_embeddings=True)
+    load = cached.from_pretrained
+    first = load(transformers.AutoModelForCausalLM, path, published="finished")
+    assert first.lm_head.weight is first.model.embed_tokens.weight
+    second = load(transformers.AutoModelForCausalLM, path, published="finished")
+    assert second.lm_head.weight is second.model.embed_tokens.weight
+    torch.manual_seed(7)
+    transformers.AutoModelForCausalLM.from_config(
+        config("llama", tie_word_embeddings=True)
+    ).save_pretrained(path)
+    with pytest.raises(weightcache.Mismatch, match="source"):
+        load(transformers.AutoModelForCausalLM, path, published="finished", on_miss="fail")
+    third = load(transformers.AutoModelForCausalLM, path, published="finished")
+    assert third.weightcache.generation == 2
+    equal(third, transformers.AutoModelForCausalLM.from_pretrained(path))
+    with pytest.raises(weightcache.Mismatch):
+        load(transformers.AutoModelForSequenceClassification, path, published="finished")
+    with pytest.raises(weightcache.Mismatch):
+        load(transformers.AutoModelForCausalLM, path, published="finished", dtype=torch.float16)
+    with pytest.raises(weightcache.NotFound):
+        load(transformers.AutoModelForCausalLM, path, published="other", on_miss="fail")
+    with pytest.raises(weightcache.InvalidArgument, match="published"):
+        load(transformers.AutoModelForCausalLM, path, published="other", name="x")
+
+
+def test_a_finished_module_without_a_daemon_is_read_from_disk(no_daemon, folder, monkeypatch):
+    path = write_model(folder, "llama")
+    own = transformers.AutoModelForCausalLM.from_pretrained(path)
+    with pytest.warns(RuntimeWarning, match="read from disk") as told:
+        model = cached.from_pretrained(
+            transformers.AutoModelForCausalLM, path, published="finished"
+        )
+    assert len(told) == 1 and model.weightcache.loaded_from == "disk"
+    equal(model, own)
+    monkeypatch.setenv("WEIGHTCACHE", "off")
+    model = cached.from_pretrained(transformers.AutoModelForCausalLM, path, published="finished")
+    assert model.weightcache.reason == "WEIGHTCACHE=off"
+
+
 AT_ONCE = """
 import sys, torch, transformers, weightcache.transformers
 print("ready", flush=True)
