@@ -70,6 +70,7 @@ Result<EntryInfo> Catalog::lookup(const Selector& selector) const {
 Result<> Catalog::set_budget(std::string_view device, std::uint64_t bytes) {
   const std::uint16_t at = TRY(tables_->make_device(device));
   tables_->devices[at].budget_bytes = bytes;
+  ++tables_->revision;
   return {};
 }
 

@@ -165,6 +165,7 @@ Result<EntryInfo> Catalog::pin(const Selector& selector, bool pinned) {
   const Place place = TRY(t.resolve_or_explain(selector));
   const std::vector<Entry*> meant = members_meant(selector, place);
   for (Entry* entry : meant) entry->pinned = pinned;
+  ++t.revision;
   EntryInfo reply = t.info(place);
   if (!pinned) {
     std::vector<EntryId> ids;
@@ -191,6 +192,7 @@ Result<std::optional<EntryInfo>> Catalog::drain(SessionId session, RequestId req
                        [](const Entry* entry) { return entry->leases != 0; });
   if (!drain.left.empty()) TRY(t.waits.room(*by, request));
   for (Entry* entry : meant) entry->draining = true;
+  ++t.revision;
   drain.entry = t.info(place);
   if (drain.left.empty()) return std::move(drain.entry);
   Waiter waiter;
@@ -210,6 +212,7 @@ Result<EntryInfo> Catalog::undrain(const Selector& selector, const Now& /*now*/)
   const Place place = TRY(t.resolve_or_explain(selector));
   for (Entry* entry : members_meant(selector, place)) {
     if (!std::exchange(entry->draining, false)) continue;
+    ++t.revision;
     for (const Place& each : entry->places) t.changed.push_back(each.set->name);
     while (!entry->drains.empty()) {
       Waiter& waiter = *entry->drains.back();

@@ -96,9 +96,11 @@ Result<Publication> Catalog::publish_done(EntryId load, const Summary& summary, 
   if (resident != nullptr) {
     t.release(entry);
     t.content.add_aliases(*resident, aliases);
+    ++t.revision;
     if (resident->source_digest.empty()) resident->source_digest = summary.source_digest;
   } else {
     become_resident(t, entry, summary, now);
+    ++t.revision;
   }
   Result<Publication> reply;
   if (Result<Place> place = t.adopt(destination.claim, resident != nullptr ? *resident : entry)) {

@@ -69,6 +69,7 @@ struct Tables {
       changed;  // names for wake(): what they, or their content, mean is another thing
   std::uint64_t next_id = 1;  // of entries and sets
   std::uint64_t switches = 0;
+  std::uint64_t revision = 0;  // rises with each change that a snapshot tells
   Text raw = std::make_shared<const std::string>("raw");
 
   // ---- tables.cpp: records and what is told about them ----

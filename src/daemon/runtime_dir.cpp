@@ -69,6 +69,12 @@ int holder_of(FdView lock) {
   return pid;
 }
 
+bool write_pid(FdView lock, pid_t pid) {
+  const std::string text = format("{}\n", pid);
+  return ::ftruncate(lock.get(), 0) == 0 &&
+         ::pwrite(lock.get(), text.data(), text.size(), 0) == std::ssize(text);
+}
+
 Result<Fd> take_lock(FdView directory, const std::string& path) {
   Fd lock(::openat(directory.get(), kLockName, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600));
   if (!lock) return fail_errno("open \"{}/{}\"", path, kLockName);
@@ -79,11 +85,7 @@ Result<Fd> take_lock(FdView directory, const std::string& path) {
     if (errno != EAGAIN && errno != EACCES) return fail_errno("lock \"{}/{}\"", path, kLockName);
     return fail(Code::busy, "a daemon (pid {}) serves \"{}\" already", holder_of(lock), path);
   }
-  const std::string pid = format("{}\n", ::getpid());
-  if (::ftruncate(lock.get(), 0) != 0 ||
-      ::pwrite(lock.get(), pid.data(), pid.size(), 0) != static_cast<ssize_t>(pid.size())) {
-    return fail_errno("write \"{}/{}\"", path, kLockName);
-  }
+  if (!write_pid(lock, ::getpid())) return fail_errno("write \"{}/{}\"", path, kLockName);
   return lock;
 }
 
@@ -159,6 +161,8 @@ Result<Fd> RuntimeDir::listen(int backlog) {
   }
   return socket;
 }
+
+void RuntimeDir::tell_pid(pid_t pid) const { static_cast<void>(write_pid(lock_, pid)); }
 
 void RuntimeDir::remove_socket() {
   ::unlinkat(directory_.get(), options_.socket.filename().c_str(), 0);

@@ -180,6 +180,13 @@ class DaemonCase(Case):
         self.assertEqual(stopped["kept_bytes"] + stopped["dropped_bytes"], 0)
         self.end(self.daemon)
 
+    def kill_for_good(self) -> None:
+        """Supervisor and daemon: neither may start the other again."""
+        self.daemon.send_signal(signal.SIGSTOP)
+        os.kill(self.service["pid"], signal.SIGKILL)
+        self.daemon.kill()
+        self.daemon.wait()
+
     def bytes_held(self) -> int:
         devices = self.json_of("status")["devices"]
         return sum(d["bytes"] + d["loading_bytes"] + d["releasing_bytes"] for d in devices)

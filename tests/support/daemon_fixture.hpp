@@ -34,6 +34,7 @@ struct DaemonOptions {
   daemon::ServeOptions serve;    // its socket is set from the above
   std::string kill_at;           // a kill point, armed in the daemon and its helper
   std::optional<rlim_t> open_files;
+  bool supervised = false;  // most tests are of one process, which ends with all that it has
   std::filesystem::path log;  // stderr
 };
 
@@ -117,6 +118,7 @@ class DaemonProcess {
     arm_kill_point(options.kill_at);
     daemon::ServeOptions serve = options.serve;
     serve.socket = options.socket;
+    serve.supervised = options.supervised;
     serve.ready = [&](const daemon::Ready& ready) {
       if (options.serve.ready) options.serve.ready(ready);
       static_cast<void>(::write(tell.get(), "r", 1) == 1);
