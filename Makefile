@@ -7,7 +7,7 @@ CTEST = ctest --output-on-failure --parallel $(JOBS) --label-exclude gpu
 CXX_FILES = $(shell git ls-files '*.cpp' '*.hpp' '*.inc')
 
 .DEFAULT_GOAL := help
-.PHONY: help install-deps install-lint configure build demo test test-python format format-check \
+.PHONY: help install-deps install-lint configure build demo test test-python reference format format-check \
         tidy asan tsan fuzz bench clean
 
 help:
@@ -34,6 +34,10 @@ test: build ## build and run every test that needs no GPU
 
 test-python: install-deps ## build the wheel, install it in a fresh virtual environment, test it there
 	@scripts/test-python
+
+reference: ## the Python package's reference, from its docstrings, into build/reference
+	@test -x build/python/venv/bin/pdoc || { echo "make test-python first: it has pdoc" >&2; exit 1; }
+	build/python/venv/bin/pdoc --output-directory build/reference weightcache
 
 format: install-lint ## clang-format
 	clang-format-19 -i $(CXX_FILES)

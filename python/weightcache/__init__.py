@@ -40,6 +40,7 @@ from weightcache.errors import (
     WeightcacheError,
 )
 from weightcache.loading import load
+from weightcache.streaming import iter_tensors
 
 if TYPE_CHECKING:
     from weightcache import quantization, safetensors, transformers
@@ -51,7 +52,8 @@ __all__ = [
     "DeviceError", "Disconnected", "DiskTensors", "Entry", "Exhausted", "Internal",
     "InvalidArgument", "Io", "Mismatch", "NotFound", "Report", "TensorInfo", "TimedOut",
     "Unsupported", "UnsupportedQuantization", "VersionMismatch", "WeightcacheError", "attach",
-    "entries", "load", "quantization", "resident_bytes", "safetensors", "transformers",
+    "entries", "iter_tensors", "load", "quantization", "resident_bytes", "safetensors",
+    "transformers",
 ]  # fmt: skip
 
 _SUBMODULES = ("quantization", "safetensors", "transformers")

@@ -1,4 +1,4 @@
-"""``python -m weightcache``: the command line."""
+"""``python -m weightcache``: the command line, and ``demo``, which is Python's own verb."""
 
 from __future__ import annotations
 
@@ -19,6 +19,10 @@ def program() -> str:
 
 
 def main() -> None:
+    if sys.argv[1:2] == ["demo"]:
+        from weightcache.demo import main as demo
+
+        sys.exit(demo(sys.argv[2:]))
     path = program()
     os.execv(path, [path, *sys.argv[1:]])
 

@@ -160,6 +160,7 @@ class Attachment(Mapping[str, Any]):
         return [self._info_at(index) for index in range(len(self))]
 
     def shape_at(self, index: int) -> tuple[int, ...]:
+        """By place in the publisher's order."""
         return self._info_at(index).shape
 
     @cached_property

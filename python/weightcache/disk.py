@@ -97,6 +97,7 @@ class DiskTensors(Mapping[str, Any]):
         return raw.view(own).reshape(shape).to(self.device)
 
     def info(self, name: str) -> FileTensor:
+        """Where a tensor lies on disk."""
         try:
             return self._tensors[name]
         except KeyError:
