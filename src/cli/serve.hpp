@@ -2,6 +2,7 @@
 // public header.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <functional>
 #include <string>
@@ -16,6 +17,7 @@ struct ServeRequest {
   std::string socket;                // empty: the default
   std::string group;                 // a name or a number; empty: none
   std::vector<std::string> budgets;  // DEVICE=SIZE
+  std::chrono::nanoseconds keep_after_death = std::chrono::minutes(10);
   std::string log_level = "info";
 };
 
