@@ -40,23 +40,25 @@ from weightcache.errors import (
     WeightcacheError,
 )
 from weightcache.loading import load
+from weightcache.publication import Publication
 from weightcache.streaming import iter_tensors
 
 if TYPE_CHECKING:
-    from weightcache import quantization, safetensors, transformers
+    from weightcache import quantization, safetensors, torch, transformers
 
 __version__: str = _lib.wc_version().decode()
 
 __all__ = [
     "AlreadyExists", "Attachment", "Busy", "Cancelled", "Connection", "Corrupt", "Denied",
     "DeviceError", "Disconnected", "DiskTensors", "Entry", "Exhausted", "Internal",
-    "InvalidArgument", "Io", "Mismatch", "NotFound", "Report", "TensorInfo", "TimedOut",
-    "Unsupported", "UnsupportedQuantization", "VersionMismatch", "WeightcacheError", "attach",
-    "entries", "iter_tensors", "load", "quantization", "resident_bytes", "safetensors",
+    "InvalidArgument", "Io", "Mismatch", "NotFound", "Publication", "Report", "TensorInfo",
+    "TimedOut", "Unsupported", "UnsupportedQuantization", "VersionMismatch", "WeightcacheError",
+    "attach", "entries", "iter_tensors", "load", "quantization", "resident_bytes", "safetensors",
+    "torch",
     "transformers",
 ]  # fmt: skip
 
-_SUBMODULES = ("quantization", "safetensors", "transformers")
+_SUBMODULES = ("quantization", "safetensors", "torch", "transformers")
 
 
 def __getattr__(name: str) -> Any:

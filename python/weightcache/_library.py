@@ -117,9 +117,10 @@ def _open() -> ctypes.CDLL:
 def last_error() -> errors.WeightcacheError:
     """Of the calling thread's last failed call."""
     kind = errors.BY_NUMBER.get(lib.wc_last_error_code(), errors.Internal)
-    return kind(
-        lib.wc_last_error_message().decode(errors="replace"), lib.wc_last_error_origin().decode()
-    )
+    message = lib.wc_last_error_message().decode(errors="replace")
+    if kind is errors.Unsupported and errors.GATE in message:
+        kind = errors.UnsupportedQuantization
+    return kind(message, lib.wc_last_error_origin().decode())
 
 
 def _check(result: int, _function: object, arguments: T) -> T:

@@ -6,7 +6,7 @@ import os
 import warnings
 from typing import Literal
 
-from weightcache.errors import InvalidArgument, WeightcacheError
+from weightcache.errors import Disconnected, InvalidArgument, WeightcacheError
 
 OnMiss = Literal["load", "wait", "fail"]
 Fallback = Literal["load", "fail"]
@@ -22,6 +22,12 @@ def _switch() -> str:
 
 def switched_off() -> bool:
     return _switch() == "off"
+
+
+def refuse_if_off() -> None:
+    """For what can't be done without the cache."""
+    if switched_off():
+        raise Disconnected("WEIGHTCACHE=off is set: no daemon is asked")
 
 
 def check_miss(on_miss: str) -> None:

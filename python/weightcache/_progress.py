@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -50,6 +51,9 @@ class Bar:
             told.elapsed_ns / 1e9,
             bool(told.waiting),
         )
+        self._give(report)
+
+    def _give(self, report: Report) -> None:
         if self._tell is not None:
             self._tell(report)
         elif self._show:
@@ -60,6 +64,25 @@ class Bar:
             self._bar = _new_bar(self._title, report.total_bytes)
         self._bar.total = report.total_bytes or None
         self._bar.update(report.done_bytes - self._bar.n)
+
+
+class Teller(Bar):
+    """For what this package does itself, in parts: called with how many bytes are done."""
+
+    def __init__(
+        self, progress: bool | Callable[[Report], None], title: str, total_bytes: int
+    ) -> None:
+        super().__init__(progress, title)
+        self._total = total_bytes
+        self._start = time.monotonic()
+
+    def __enter__(self) -> Teller:
+        return self
+
+    def __call__(self, done_bytes: int) -> None:
+        seconds = time.monotonic() - self._start
+        rate = int(done_bytes / seconds) if seconds > 0 else 0
+        self._give(Report(done_bytes, self._total, rate, seconds, False))
 
 
 def _new_bar(title: str, total: int) -> Any:

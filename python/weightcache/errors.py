@@ -125,6 +125,9 @@ class Internal(WeightcacheError):
     code = "internal"
 
 
+GATE = "is not verified for sharing"
+"""How the library's quantization gate says no, wherever it is asked."""
+
 BY_NUMBER: dict[int, type[WeightcacheError]] = {
     -1: InvalidArgument, -2: NotFound, -3: AlreadyExists, -4: Mismatch, -5: Corrupt,
     -6: Unsupported, -7: Exhausted, -8: Busy, -9: TimedOut, -10: Cancelled, -11: Disconnected,

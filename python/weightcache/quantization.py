@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from typing import Any, Literal
 
 from weightcache._library import lib, text
-from weightcache.errors import InvalidArgument, Unsupported, UnsupportedQuantization
+from weightcache.errors import InvalidArgument
 
 __all__ = ["check", "config_of", "method_of", "verified"]
 
@@ -63,18 +63,15 @@ def check(
     method: str | None, config: Any = None, *, place: Literal["publish", "attach"] = "publish"
 ) -> None:
     """Returns where sharing is known to be right. ``method`` None: what the configuration names.
-    Raises :class:`UnsupportedQuantization` with the method, the place, the verified methods and the
-    ways out."""
+    Raises :class:`~weightcache.UnsupportedQuantization` with the method, the place, the verified
+    methods and the ways out."""
     if place not in ("publish", "attach"):
         raise InvalidArgument(f'place is "{place}": "publish" and "attach" are known')
     known = config_of(config)
     named = method_of(known) if method is None else method
-    try:
-        lib.wc_quantization_check(
-            text(named), text(json.dumps(known, default=_plain)), 1 if place == "attach" else 0
-        )
-    except Unsupported as error:
-        raise UnsupportedQuantization(error.message, error.origin) from None
+    lib.wc_quantization_check(
+        text(named), text(json.dumps(known, default=_plain)), 1 if place == "attach" else 0
+    )
 
 
 def _plain(value: Any) -> Any:

@@ -116,14 +116,11 @@ Result<wire::fb::PublishedT> publish(wc_publication& publication) {
   provenance.published_unix_ns = unix_now_ns();
   provenance.took_ns = (std::chrono::steady_clock::now() - publication.start).count();
   publication.builder.set_provenance(std::move(provenance));
-  auto bytes = publication.builder.finish();
-  if (!bytes) {
-    (void)publication.inner->abandon(bytes.error());
-    return Failure(std::move(bytes).error());
-  }
+  // A failure abandons nothing yet: what was written can be read until the publication is freed.
+  const auto bytes = TRY(publication.builder.finish());
   client::PublishOptions options;
   options.fingerprint = publication.fingerprint;
-  return publication.inner->publish(*bytes, options);
+  return publication.inner->publish(bytes, options);
 }
 
 }  // namespace wc::api

@@ -2,6 +2,7 @@
 // public header.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <functional>
 #include <string>
@@ -13,9 +14,12 @@
 namespace wc::cli {
 
 struct ServeRequest {
-  std::string socket;                // empty: the default
-  std::string group;                 // a name or a number; empty: none
-  std::vector<std::string> budgets;  // DEVICE=SIZE
+  std::string socket;                      // empty: the default
+  std::string group;                       // a name or a number; empty: none
+  std::vector<std::string> budgets;        // DEVICE=SIZE
+  std::vector<std::string> allow_read;     // USER or @GROUP, by name or number
+  std::vector<std::string> allow_publish;  // the same
+  std::chrono::nanoseconds keep_after_death = std::chrono::minutes(10);
   std::string log_level = "info";
 };
 

@@ -63,13 +63,26 @@ Verb serve_verb() {
       {"weightcache serve --budget cpu=64GiB", "at most 64 GiB of host memory"},
       {"weightcache serve --socket /run/weights/socket --group ml",
        "a socket that a group may use"},
+      {"weightcache serve --allow-read @users --allow-publish trainer",
+       "readers of a group, and one user who publishes"},
   };
   verb.options.flag("--detach", asked->detach, "Go into the background as soon as it answers");
-  verb.options.text("--group", "GROUP", asked->request.group,
-                    "A group whose users may connect, beside the daemon's own user");
+  verb.options.text(
+      "--group", "GROUP", asked->request.group,
+      "A group whose users may read, beside the daemon's own user; nobody else can reach "
+      "the socket");
+  verb.options.texts("--allow-read", "WHO", asked->request.allow_read,
+                     "A user, or @GROUP, that may attach and look; may be given again");
+  verb.options.texts("--allow-publish", "WHO", asked->request.allow_publish,
+                     "A user, or @GROUP, that may publish too; may be given again");
   verb.options.texts("--budget", "DEVICE=SIZE", asked->request.budgets,
                      "How much it may keep on a device, like cpu=64GiB; may be given again for "
-                     "another one (default: nine tenths of the machine's memory)");
+                     "another one (default: of cpu, nine tenths of what the machine has and the "
+                     "control groups allow; of a GPU, no limit but its own). Where it is reached, "
+                     "entries that nobody uses make room, the least recently used first");
+  verb.options.duration("--keep-after-death", asked->request.keep_after_death,
+                        "How long an entry makes no room for others after a reader of it died "
+                        "instead of detaching (default: 10m)");
   verb.options.choice("--log-level", {"debug", "info", "warning", "error"},
                       asked->request.log_level, "What is logged (default: info)");
   verb.run = [asked](Call& call) -> Result<> {

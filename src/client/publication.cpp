@@ -211,8 +211,7 @@ Result<> Publication::end_writing() {
   for (auto& view : views_) {
     TRY(view->make_read_only());
   }
-  view_pointers_.clear();
-  views_.clear();
+  view_pointers_.clear();  // nobody writes through them any more
   return {};
 }
 
@@ -244,16 +243,15 @@ Result<wire::fb::PublishedT> Publication::publish(std::span<const std::byte> man
   auto published = publish_steps(manifest, options);
   if (published) {
     over_ = true;
-  } else {
-    give_up(published.error());
+  } else if (!std::exchange(over_, true) && !parts_.connection->forked()) {
+    // The views stay until destruction: what lies in them may be the caller's only copy.
+    view_pointers_.clear();
+    (void)parts_.connection->channel().post(abandon_for(published.error()), kLastWords);
   }
   return published;
 }
 
-// The views go first: the memory may not be given back while it is mapped here.
-wire::fb::AbandonT Publication::unmap_for(const Error& reason) {
-  view_pointers_.clear();
-  views_.clear();
+wire::fb::AbandonT Publication::abandon_for(const Error& reason) const {
   wire::fb::AbandonT request;
   request.load = parts_.load;
   request.code = static_cast<int>(reason.code);
@@ -261,20 +259,26 @@ wire::fb::AbandonT Publication::unmap_for(const Error& reason) {
   return request;
 }
 
+// The memory may not be given back while it is mapped here.
+void Publication::unmap() {
+  view_pointers_.clear();
+  views_.clear();
+}
+
 // Without waiting. Where the daemon has ended the load already, it answers so to nobody.
 void Publication::give_up(const Error& reason) {
   if (std::exchange(over_, true)) return;
   if (parts_.connection->forked()) return;
-  const wire::fb::AbandonT request = unmap_for(reason);
-  (void)parts_.connection->channel().post(request, kLastWords);
+  unmap();
+  (void)parts_.connection->channel().post(abandon_for(reason), kLastWords);
 }
 
 Result<> Publication::abandon(const Error& reason) {
   if (std::exchange(over_, true)) return {};
-  const wire::fb::AbandonT request = unmap_for(reason);
-  const auto done = parts_.connection->call<wire::fb::DoneT>(request);
+  unmap();
+  const auto done = parts_.connection->call<wire::fb::DoneT>(abandon_for(reason));
   if (done || done.error().code == Code::disconnected) return {};
-  return Failure(done.error());
+  return wc::Failure(done.error());
 }
 
 }  // namespace wc::client

@@ -76,8 +76,9 @@ class Publication {
   /// Tells those who wait; ten times a second at most, whatever the caller does, and never waits.
   void report_progress(std::uint64_t done_bytes, std::uint64_t total_bytes);
 
-  /// Unmaps everything for good, hands the manifest over, and makes the entry visible. The
-  /// publication is over, also after an error: nothing is visible then.
+  /// Makes every view read-only for good, hands the manifest over, and makes the entry visible. The
+  /// publication is over, also after an error: nothing is visible then. Either way what was written
+  /// can be read at its address until destruction.
   /// Errors: already_exists (other content has the name), corrupt (the manifest does not fit the
   /// segments), cancelled, device, exhausted, and those of Channel::exchange.
   [[nodiscard]] Result<wire::fb::PublishedT> publish(std::span<const std::byte> manifest,
@@ -107,7 +108,8 @@ class Publication {
   void add_view(std::unique_ptr<memory::View> view);
   [[nodiscard]] Result<> end_writing();
   void give_up(const Error& reason);
-  [[nodiscard]] wire::fb::AbandonT unmap_for(const Error& reason);
+  [[nodiscard]] wire::fb::AbandonT abandon_for(const Error& reason) const;
+  void unmap();
 
   const Parts parts_;
   bool over_ = false;

@@ -21,6 +21,7 @@
 #include "daemon/helper_client.hpp"
 #include "daemon/session.hpp"
 #include "daemon/store.hpp"
+#include "daemon/takes.hpp"
 
 namespace wc::daemon {
 
@@ -31,11 +32,23 @@ struct Load {
   bool cancelled = false;
 };
 
+/// What one Reserve asks for, while room and memory are being made.
+struct Reserving {
+  catalog::SessionId session{};
+  std::uint64_t request = 0;
+  catalog::EntryId load = catalog::EntryId::none;
+  std::vector<std::uint64_t> sizes;              // of further segments
+  std::optional<catalog::Reservation> segments;  // nothing: not yet, or only a manifest
+  bool manifest = false;
+  std::uint64_t manifest_bytes = 0;
+};
+
 /// A connection with what it has under way.
 struct Client {
   std::unique_ptr<Session> session;
   std::map<catalog::EntryId, Load> loads;
-  std::map<std::uint64_t, Load> begins;  // what waiting requests will be granted
+  std::map<std::uint64_t, Load> begins;         // what waiting requests will be granted
+  std::map<std::uint64_t, Reserving> reserves;  // what waits for room
   std::size_t refused_descriptors = 0;
 };
 
@@ -87,6 +100,8 @@ class Core final : public SessionOwner {
   // ---- SessionOwner ----
 
   [[nodiscard]] std::size_t descriptors_due(const Session& session) override;
+  [[nodiscard]] Result<> take_descriptors(Session& session,
+                                          const wire::fb::Message& message) override;
   void on_message(Session& session, const wire::fb::Message& message,
                   std::vector<Fd> descriptors) override;
   void on_ended(Session& session) override;
@@ -97,10 +112,12 @@ class Core final : public SessionOwner {
   void carry_out(catalog::Answer& effect);
   void carry_out(catalog::Progress& effect);
   void carry_out(catalog::CancelLoad& effect);
+  static void carry_out(catalog::EvictedForRoom& effect);
   void arm_deadline();
   void dispose_some();
   void refuse_descriptors(Session& session, std::vector<Fd> descriptors);
   void bury(catalog::SessionId id);
+  void taken(catalog::SessionId id, Result<std::vector<Fd>> descriptors);
   void withdraw_ipc_of(catalog::SessionId publisher);
 
   EventLoop& loop_;
@@ -110,6 +127,7 @@ class Core final : public SessionOwner {
   catalog::Catalog catalog_;
   Store store_;
   DeviceHolds holds_;
+  Takes takes_;
   std::unordered_map<catalog::SessionId, Client> clients_;
   std::uint64_t next_session_ = 1;
   std::vector<Fd> disposing_;

@@ -33,17 +33,32 @@ Result<std::string> new_epoch() {
   return epoch;
 }
 
-Result<> set_budgets(catalog::Catalog& catalog, const std::vector<DeviceBudget>& budgets) {
+Result<> set_budgets(catalog::Catalog& catalog, const std::vector<DeviceBudget>& budgets,
+                     const catalog::Now& now) {
   const bool cpu_given = std::ranges::any_of(
       budgets, [](const DeviceBudget& budget) { return budget.device == "cpu"; });
   if (!cpu_given) {
-    const std::uint64_t total = TRY(memory::total_memory());
-    TRY(catalog.set_budget("cpu", total / 10 * 9));
+    const auto allowed = TRY(memory::allowed_memory());
+    const std::uint64_t bytes = allowed.bytes / 10 * 9;
+    TRY(catalog.set_budget("cpu", bytes, now, format("nine tenths of {}", allowed.limit)));
+    report(Level::info, "keeps {} of host memory at most: nine tenths of {} ({})",
+           format_bytes(bytes), allowed.limit, format_bytes(allowed.bytes));
   }
   for (const DeviceBudget& budget : budgets) {
-    TRY(catalog.set_budget(budget.device, budget.bytes));
+    TRY(catalog.set_budget(budget.device, budget.bytes, now));
   }
   return {};
+}
+
+bool lists_somebody(const ServeOptions& options) {
+  return !options.access.read.empty() || !options.access.publish.empty();
+}
+
+// Whoever a group lets into the directory may read.
+AccessPolicy policy_of(const ServeOptions& options) {
+  AccessPolicy::Lists lists = options.access;
+  if (options.group) lists.read.groups.push_back(*options.group);
+  return {::geteuid(), std::move(lists)};
 }
 
 // Everything that lives as long as the loop turns, in the order in which it may come and must not
@@ -54,7 +69,7 @@ class Server {
       : options_(options), loop_(std::move(loop)), signals_(std::move(signals)) {}
 
   Result<> start(RuntimeDir& directory, HelperProcess helper, std::uint64_t descriptor_limit) {
-    const AccessPolicy policy{::geteuid()};
+    const AccessPolicy policy = policy_of(options_);
     helper_ = TRY(HelperClient::create(loop_, std::move(helper)));
     Core::Options core;
     core.policy = policy;
@@ -63,7 +78,8 @@ class Server {
     core.epoch = TRY(new_epoch());
     core.software = "weightcache " WEIGHTCACHE_VERSION;
     core_ = std::make_unique<Core>(loop_, *helper_, std::move(core));
-    TRY(set_budgets(core_->catalog(), options_.budgets));
+    core_->catalog().set_protection(options_.keep_after_death);
+    TRY(set_budgets(core_->catalog(), options_.budgets, core_->now()));
     signal_watch_ = TRY(loop_.watch(signals_.descriptor(), EPOLLIN, on_signal_));
     Listener::Options listener;
     listener.policy = policy;
@@ -105,7 +121,8 @@ Result<> serve(const ServeOptions& options) {
   HelperProcess helper = TRY(fork_helper());
   start_log({FdView(2), options.log_level, stderr_is_journal()});
   const Notifier notifier = Notifier::from_environment();
-  RuntimeDir directory = TRY(RuntimeDir::open({options.socket, options.group}));
+  RuntimeDir directory =
+      TRY(RuntimeDir::open({options.socket, options.group, lists_somebody(options)}));
   EndSignals signals = TRY(EndSignals::take());
   EventLoop loop = TRY(EventLoop::create());
   Server server(options, std::move(loop), std::move(signals));

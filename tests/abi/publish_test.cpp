@@ -1,3 +1,4 @@
+#include <cstring>
 #include <thread>
 
 #include "tests/abi/abi_fixture.hpp"
@@ -174,6 +175,21 @@ TEST_F(PublishTest, AnUnalignedTensorThatNobodyHoldsIsRefusedAtPublication) {
             WC_INVALID_ARGUMENT);
   EXPECT_THAT(message, HasSubstr("512"));
   EXPECT_TRUE(connection.list().empty());
+}
+
+TEST_F(PublishTest, WhatWasWrittenCanBeReadInPlaceUntilThePublicationIsFreed) {
+  Connection connection = connect();
+  for (const bool good : {true, false}) {
+    auto publication = connection.publish(options(good ? "good" : "bad", good ? "1" : "2"));
+    ASSERT_TRUE(publication);
+    const auto segment = publication->reserve(4096);
+    std::memset(segment.address, 7, 4096);
+    publication->tensor(floats("x", {2, 3}));
+    if (!good) publication->attribute(Attribute{"not there", "a", true, true});
+    EXPECT_EQ(code_of([&] { publication->publish(); }), good ? WC_OK : WC_INVALID_ARGUMENT);
+    EXPECT_EQ(static_cast<const char*>(segment.address)[4095], 7);
+  }
+  EXPECT_TRUE(support::eventually([&] { return connection.list().size() == 1; }));
 }
 
 TEST_F(PublishTest, AnAbandonedPublicationGivesItsMemoryBack) {
