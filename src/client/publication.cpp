@@ -274,7 +274,7 @@ Result<> Publication::abandon(const Error& reason) {
   const wire::fb::AbandonT request = unmap_for(reason);
   const auto done = parts_.connection->call<wire::fb::DoneT>(request);
   if (done || done.error().code == Code::disconnected) return {};
-  return Failure(done.error());
+  return wc::Failure(done.error());
 }
 
 }  // namespace wc::client
