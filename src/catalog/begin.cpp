@@ -97,6 +97,7 @@ Result<Granted> Tables::grant(Session& by, const BeginRequest& wanted, const Now
   entry.fingerprint = wanted.fingerprint;
   entry.structure = wanted.structure;
   entry.source = wanted.source;
+  entry.publisher_uid = wanted.publisher_uid;
   entry.total_bytes = wanted.total_bytes;
   entry.since_unix_ns = now.unix_ns;
   by.loads.push_back(id);

@@ -29,7 +29,8 @@ struct EntryInfo {
   std::uint32_t rank = 0;
   std::uint32_t world = 1;
   std::uint32_t tensors = 0;
-  std::uint32_t leases = 0;  // on the entry, whatever name they were asked for by
+  std::uint32_t publisher_uid = 0;  // whose process filled it: whom a reader has to trust
+  std::uint32_t leases = 0;         // on the entry, whatever name they were asked for by
   std::uint16_t segments = 0;
   std::uint8_t transport = 0;  // wc::memory::Transport
   State state = State::loading;

@@ -96,6 +96,7 @@ struct Entry {
   std::uint32_t world = 1;
   std::uint32_t tensors = 0;
   std::uint32_t leases = 0;
+  std::uint32_t publisher_uid = 0;
   std::uint64_t bytes = 0;
   std::uint64_t done_bytes = 0;
   std::uint64_t total_bytes = 0;

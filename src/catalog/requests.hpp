@@ -23,6 +23,7 @@ struct BeginRequest {
   std::string structure;             // equal content has an equal one; empty: unknown
   std::string source;                // for people
   std::uint64_t total_bytes = 0;     // expected, for those who wait
+  std::uint32_t publisher_uid = 0;   // as the kernel says
   std::uint32_t rank = 0;
   std::uint32_t world = 1;
   std::uint8_t transport = 0;

@@ -75,6 +75,7 @@ EntryInfo Tables::content_info(const Entry& entry) const {
   out.fingerprint = entry.fingerprint;
   out.device = devices[entry.device].device;
   out.source = entry.source;
+  out.publisher_uid = entry.publisher_uid;
   out.bytes = entry.bytes;
   out.done_bytes = entry.done_bytes;
   out.total_bytes = entry.total_bytes;

@@ -9,6 +9,7 @@
 
 #include <fcntl.h>
 #include <grp.h>
+#include <pwd.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -41,18 +42,57 @@ Result<daemon::DeviceBudget> budget_of(const std::string& text) {
   return daemon::DeviceBudget{text.substr(0, at), bytes};
 }
 
-Result<std::optional<gid_t>> group_of(const std::string& text) {
-  if (text.empty()) return std::nullopt;
-  gid_t number = 0;
+std::optional<std::uint32_t> number_in(const std::string& text) {
+  std::uint32_t number = 0;
   const char* end = text.data() + text.size();
   const auto [rest, code] = std::from_chars(text.data(), end, number);
-  if (code == std::errc{} && rest == end) return number;
+  if (code != std::errc{} || rest != end) return std::nullopt;
+  return number;
+}
+
+Result<gid_t> gid_named(const std::string& text) {
+  if (const auto number = number_in(text)) return *number;
   std::array<char, 65536> buffer{};
   group record{};
   group* found = nullptr;
   ::getgrnam_r(text.c_str(), &record, buffer.data(), buffer.size(), &found);
   if (found == nullptr) return fail(Code::invalid_argument, "there is no group \"{}\"", text);
   return found->gr_gid;
+}
+
+Result<uid_t> uid_named(const std::string& text) {
+  if (const auto number = number_in(text)) return *number;
+  std::array<char, 65536> buffer{};
+  passwd record{};
+  passwd* found = nullptr;
+  ::getpwnam_r(text.c_str(), &record, buffer.data(), buffer.size(), &found);
+  if (found == nullptr) return fail(Code::invalid_argument, "there is no user \"{}\"", text);
+  return found->pw_uid;
+}
+
+Result<std::optional<gid_t>> group_of(const std::string& text) {
+  if (text.empty()) return std::nullopt;
+  const gid_t number = TRY(gid_named(text));
+  return number;
+}
+
+// "USER" or "@GROUP".
+Result<daemon::AccessList> access_list_of(const std::vector<std::string>& texts) {
+  daemon::AccessList list;
+  if (texts.size() > daemon::kMaxListed) {
+    return fail(Code::invalid_argument, "{} users and groups are listed; {} at most: use a group",
+                texts.size(), daemon::kMaxListed);
+  }
+  for (const std::string& text : texts) {
+    if (text.starts_with('@')) {
+      const gid_t group = TRY(gid_named(text.substr(1)));
+      list.groups.push_back(group);
+    } else {
+      const uid_t user = TRY(uid_named(text));
+      list.users.push_back(user);
+    }
+  }
+  return list;
 }
 
 Level level_named(std::string_view name) {
@@ -65,6 +105,8 @@ Result<daemon::ServeOptions> options_of(const ServeRequest& request) {
   daemon::ServeOptions options;
   options.socket = TRY(serving_socket(request.socket));
   options.group = TRY(group_of(request.group));
+  options.access.read = TRY(access_list_of(request.allow_read));
+  options.access.publish = TRY(access_list_of(request.allow_publish));
   for (const auto& text : request.budgets) {
     auto budget = TRY(budget_of(text));
     options.budgets.push_back(std::move(budget));

@@ -13,9 +13,11 @@
 namespace wc::cli {
 
 struct ServeRequest {
-  std::string socket;                // empty: the default
-  std::string group;                 // a name or a number; empty: none
-  std::vector<std::string> budgets;  // DEVICE=SIZE
+  std::string socket;                      // empty: the default
+  std::string group;                       // a name or a number; empty: none
+  std::vector<std::string> budgets;        // DEVICE=SIZE
+  std::vector<std::string> allow_read;     // USER or @GROUP, by name or number
+  std::vector<std::string> allow_publish;  // the same
   std::string log_level = "info";
 };
 

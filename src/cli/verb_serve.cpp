@@ -63,10 +63,18 @@ Verb serve_verb() {
       {"weightcache serve --budget cpu=64GiB", "at most 64 GiB of host memory"},
       {"weightcache serve --socket /run/weights/socket --group ml",
        "a socket that a group may use"},
+      {"weightcache serve --allow-read @users --allow-publish trainer",
+       "readers of a group, and one user who publishes"},
   };
   verb.options.flag("--detach", asked->detach, "Go into the background as soon as it answers");
-  verb.options.text("--group", "GROUP", asked->request.group,
-                    "A group whose users may connect, beside the daemon's own user");
+  verb.options.text(
+      "--group", "GROUP", asked->request.group,
+      "A group whose users may read, beside the daemon's own user; nobody else can reach "
+      "the socket");
+  verb.options.texts("--allow-read", "WHO", asked->request.allow_read,
+                     "A user, or @GROUP, that may attach and look; may be given again");
+  verb.options.texts("--allow-publish", "WHO", asked->request.allow_publish,
+                     "A user, or @GROUP, that may publish too; may be given again");
   verb.options.texts("--budget", "DEVICE=SIZE", asked->request.budgets,
                      "How much it may keep on a device, like cpu=64GiB; may be given again for "
                      "another one (default: nine tenths of the machine's memory)");

@@ -1,6 +1,7 @@
 #include "client/address.hpp"
 
 #include <algorithm>
+#include <charconv>
 #include <cstdlib>
 
 #include <fcntl.h>
@@ -51,8 +52,27 @@ Environment process_environment() {
   Environment environment;
   environment.socket = text_of("WEIGHTCACHE_SOCKET");
   environment.runtime_dir = text_of("XDG_RUNTIME_DIR");
+  environment.trust = text_of("WEIGHTCACHE_TRUST");
   environment.uid = ::geteuid();
   return environment;
+}
+
+Result<std::vector<std::uint32_t>> uids_in(const std::string& text) {
+  std::vector<std::uint32_t> uids;
+  for (std::size_t at = 0; at < text.size();) {
+    const std::size_t comma = std::min(text.find(',', at), text.size());
+    const char* const end = text.data() + comma;
+    std::uint32_t uid = 0;
+    const auto [rest, code] = std::from_chars(text.data() + at, end, uid);
+    if (code != std::errc{} || rest != end) {
+      return fail(Code::invalid_argument,
+                  "WEIGHTCACHE_TRUST: \"{}\" is no user's number; write 1000 or 1000,1001",
+                  text.substr(at, comma - at));
+    }
+    uids.push_back(uid);
+    at = comma + 1;
+  }
+  return uids;
 }
 
 std::vector<std::string> sockets_to_try(const std::string& asked, const Environment& environment) {

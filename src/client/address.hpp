@@ -19,10 +19,14 @@ namespace wc::client {
 struct Environment {
   std::string socket;       // $WEIGHTCACHE_SOCKET
   std::string runtime_dir;  // $XDG_RUNTIME_DIR
+  std::string trust;        // $WEIGHTCACHE_TRUST
   std::uint32_t uid = 0;
   std::string system_socket = "/run/weightcache/socket";
 };
 [[nodiscard]] Environment process_environment();
+
+/// Of a text like "1000,1001". Errors: invalid_argument (naming what is no number).
+[[nodiscard]] Result<std::vector<std::uint32_t>> uids_in(const std::string& text);
 
 /// In the order in which they are tried: `asked` alone, else $WEIGHTCACHE_SOCKET alone, else the
 /// user's ($XDG_RUNTIME_DIR/weightcache/socket, or /tmp/weightcache-UID/socket), then the system's.

@@ -31,6 +31,17 @@ TEST(AddressTest, WhatIsAskedForIsTriedAlone) {
   EXPECT_EQ(socket_to_listen_on("", environment), "/from/environment");
 }
 
+TEST(AddressTest, TrustedUsersAreNumbersBetweenCommas) {
+  EXPECT_THAT(*uids_in(""), ElementsAre());
+  EXPECT_THAT(*uids_in("1000"), ElementsAre(1000U));
+  EXPECT_THAT(*uids_in("1000,0"), ElementsAre(1000U, 0U));
+  for (const char* wrong : {"alice", ",", "-1", "1 2", "4294967296"}) {
+    const auto uids = uids_in(wrong);
+    ASSERT_FALSE(uids) << wrong;
+    EXPECT_EQ(uids.error().code, Code::invalid_argument) << wrong;
+  }
+}
+
 TEST(AddressTest, UsersSocketComesBeforeTheSystems) {
   Environment environment = user();
   EXPECT_THAT(sockets_to_try("", environment),

@@ -38,6 +38,10 @@ std::string describe(const AttachedT& attached) {
 // What the daemon handed over, counted against itself, before any of it is touched.
 Result<> check_shape(const AttachedT& attached, std::size_t descriptors) {
   if (attached.entry == nullptr) return fail(Code::corrupt, "the daemon attached no entry");
+  if (attached.segments.size() > wire::kMaxSegments) {
+    return fail(Code::corrupt, "an entry of {} segments; it has {} at most",
+                attached.segments.size(), wire::kMaxSegments);
+  }
   if (attached.manifest_bytes == 0 || attached.manifest_bytes > manifest::kMaxManifestBytes) {
     return fail(Code::corrupt, "a manifest of {} bytes (1 to {})",
                 format_count(attached.manifest_bytes), format_count(manifest::kMaxManifestBytes));
@@ -48,6 +52,16 @@ Result<> check_shape(const AttachedT& attached, std::size_t descriptors) {
   const auto due = 1 + static_cast<std::size_t>(std::ranges::count_if(attached.segments, crosses));
   if (descriptors == due) return {};
   return fail(Code::corrupt, "{} descriptors came where {} are due", descriptors, due);
+}
+
+// Whoever filled the memory could put anything into it.
+Result<> check_publisher(const AttachedT& attached, const Connection& connection) {
+  const std::uint32_t uid = attached.entry->publisher_uid;
+  if (connection.trusts(uid)) return {};
+  return fail(Code::denied,
+              "it was published by uid {}, who is neither root, nor this user, nor the daemon's, "
+              "nor trusted (to trust it: WEIGHTCACHE_TRUST={})",
+              uid, uid);
 }
 
 // Not populated: a reader's check touches half of it. On a boundary of 2 MiB a manifest that lies
@@ -101,6 +115,7 @@ Result<> import_segments(Attachment::Parts& parts) {
 
 Result<> map_parts(Attachment::Parts& parts, const AttachOptions& options) {
   TRY(check_shape(parts.attached, parts.descriptors.size()));
+  TRY(check_publisher(parts.attached, *parts.connection));
   auto mapped = map_manifest(parts.descriptors.front(), parts.attached.manifest_bytes);
   if (!mapped) return Failure(std::move(mapped).error().within("manifest: "));
   parts.manifest_bytes = *std::move(mapped);

@@ -207,6 +207,19 @@ TEST_F(AttachmentTest, WhatIsNoMemfdIsCorrupt) {
   expect_refused(Code::corrupt, "manifest: not a memfd");
 }
 
+TEST_F(AttachmentTest, WhatAStrangerPublishedIsDeniedUnlessHeIsTrusted) {
+  constexpr std::uint32_t kStranger = 54'321;
+  daemon_.tamper_with_attached(
+      [](auto& attached, auto&) { attached.entry->publisher_uid = kStranger; });
+  expect_refused(Code::denied, "published by uid 54321");
+  EXPECT_FALSE(connection_->trusts(kStranger));
+  auto options = fake_.options();
+  options.environment.trust = "1,54321";
+  const auto trusting = Connection::connect(options);
+  ASSERT_TRUE(trusting);
+  EXPECT_TRUE((*trusting)->trusts(kStranger));
+}
+
 TEST_F(AttachmentTest, SizesThatDisagreeAreCorrupt) {
   daemon_.tamper_with_attached([](auto& attached, auto&) { attached.segments[1]->bytes = 4096; });
   expect_refused(Code::corrupt, "segment 1 has 8,192 bytes in the manifest, 4,096 in the answer");

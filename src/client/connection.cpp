@@ -32,6 +32,8 @@ Result<std::shared_ptr<Connection>> Connection::connect(const ConnectOptions& op
   DialOptions dialing;
   dialing.socket = options.socket;
   dialing.trusted_uids = options.trusted_uids;
+  const auto more = TRY(uids_in(options.environment.trust));
+  dialing.trusted_uids.insert(dialing.trusted_uids.end(), more.begin(), more.end());
   dialing.patience = Patience::of(options.timeout, options.cancellation);
   dialing.limit = options.timeout;
   dialing.environment = options.environment;
@@ -46,7 +48,9 @@ Result<std::shared_ptr<Connection>> Connection::connect(const ConnectOptions& op
         std::move(daemon).error().within(format("cannot connect to \"{}\": ", dialed.path)));
   }
   daemon->socket = std::move(dialed.path);
-  return std::make_shared<Connection>(std::move(channel), *std::move(daemon));
+  Connection::Trust trust{options.environment.uid, std::move(dialing.trusted_uids)};
+  trust.others.push_back(dialed.uid);
+  return std::make_shared<Connection>(std::move(channel), *std::move(daemon), std::move(trust));
 }
 
 }  // namespace wc::client

@@ -20,9 +20,10 @@
 namespace wc::client {
 
 struct ConnectOptions {
-  std::string socket = {};                       // empty: where address.hpp says
-  std::string label = {};                        // for people; empty: the program's name
-  std::vector<std::uint32_t> trusted_uids = {};  // beside the own one and root's
+  std::string socket = {};  // empty: where address.hpp says
+  std::string label = {};   // for people; empty: the program's name
+  std::vector<std::uint32_t> trusted_uids =
+      {};  // beside the own one, root's and $WEIGHTCACHE_TRUST
   std::chrono::nanoseconds timeout = std::chrono::seconds(10);  // of connecting, of each short call
   const Cancellation* cancellation = nullptr;                   // of connecting
   wire::VersionRange versions = {};
@@ -46,12 +47,23 @@ class Connection {
   [[nodiscard]] static Result<std::shared_ptr<Connection>> connect(
       const ConnectOptions& options = {});
 
-  Connection(std::unique_ptr<Channel> channel, DaemonInfo daemon)
-      : channel_(std::move(channel)), daemon_(std::move(daemon)) {}
+  /// Whose listener, and whose entries, are taken for what they say.
+  struct Trust {
+    std::uint32_t own_uid = 0;
+    std::vector<std::uint32_t> others;  // the daemon's is among them
+  };
+
+  Connection(std::unique_ptr<Channel> channel, DaemonInfo daemon, Trust trust)
+      : channel_(std::move(channel)), daemon_(std::move(daemon)), trust_(std::move(trust)) {}
 
   [[nodiscard]] const DaemonInfo& daemon() const { return daemon_; }
   [[nodiscard]] Channel& channel() { return *channel_; }
   [[nodiscard]] bool forked() const { return channel_->forked(); }
+  /// Whether what this user published may be mapped: root's, the own one's, the daemon's, or one's
+  /// of the trusted.
+  [[nodiscard]] bool trusts(std::uint32_t publisher_uid) const {
+    return is_trusted(publisher_uid, trust_.own_uid, trust_.others);
+  }
 
   template <typename ReplyT, typename RequestT>
   [[nodiscard]] Result<ReplyT> call(const RequestT& request, const CallOptions& options = {}) {
@@ -61,6 +73,7 @@ class Connection {
  private:
   std::unique_ptr<Channel> channel_;
   DaemonInfo daemon_;
+  Trust trust_;
 };
 
 }  // namespace wc::client

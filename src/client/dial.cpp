@@ -42,16 +42,19 @@ Result<> connect_to(FdView socket, const sockaddr_un& address, const DialOptions
   }
 }
 
-Result<Fd> dial_one(const std::string& path, const DialOptions& options) {
+Result<Dialed> dial_one(const std::string& path, const DialOptions& options) {
   const std::uint32_t own = options.environment.uid;
   const auto place = TRY(SocketPlace::open(path, own, options.trusted_uids));
   Fd socket(::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0));
   if (!socket) return fail_errno("socket(AF_UNIX, SOCK_SEQPACKET)");
   TRY(connect_to(socket, place.address(), options));
   const auto peer = TRY(wire::peer_of(socket));
-  if (is_trusted(peer.uid, own, options.trusted_uids)) return socket;
-  return fail(Code::denied, "the listener runs as uid {}, neither root nor {} nor trusted",
-              peer.uid, own);
+  if (is_trusted(peer.uid, own, options.trusted_uids))
+    return Dialed{std::move(socket), path, peer.uid};
+  return fail(Code::denied,
+              "the listener runs as uid {}, neither root nor {} nor trusted (to trust it: "
+              "WEIGHTCACHE_TRUST={})",
+              peer.uid, own, peer.uid);
 }
 
 bool ends_the_search(Code code) { return code != Code::disconnected && code != Code::denied; }
@@ -63,9 +66,9 @@ Result<Dialed> dial(const DialOptions& options) {
   std::string origin;
   Code worst = Code::disconnected;
   for (const std::string& path : sockets_to_try(options.socket, options.environment)) {
-    auto socket = dial_one(path, options);
-    if (socket) return Dialed{std::move(*socket), path};
-    Error error = std::move(socket).error();
+    auto dialed = dial_one(path, options);
+    if (dialed) return dialed;
+    Error error = std::move(dialed).error();
     if (ends_the_search(error.code))
       return Failure(std::move(error).within(format("cannot connect to \"{}\": ", path)));
     if (error.code == Code::denied) worst = Code::denied;

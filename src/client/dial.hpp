@@ -23,6 +23,7 @@ struct DialOptions {
 struct Dialed {
   Fd socket;
   std::string path;
+  std::uint32_t uid = 0;  // who listens
 };
 
 /// Tries each path: directory checked before connecting, SO_PEERCRED after, nothing read yet.

@@ -35,6 +35,7 @@ fb::EntryInfoT to_wire(const catalog::EntryInfo& entry) {
   out.total_bytes = entry.total_bytes;
   out.source = entry.source;
   out.since_unix_ns = entry.since_unix_ns;
+  out.publisher_uid = entry.publisher_uid;
   return out;
 }
 

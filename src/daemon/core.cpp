@@ -16,7 +16,11 @@ Core::Core(EventLoop& loop, HelperClient& helper, Options options)
       helper_(helper),
       options_(std::move(options)),
       started_(Clock::now()),
-      holds_(helper) {}
+      holds_(helper),
+      takes_(loop, helper, options_.limits,
+             [this](catalog::SessionId id, Result<std::vector<Fd>> descriptors) {
+               taken(id, std::move(descriptors));
+             }) {}
 
 catalog::Now Core::now() const {
   const auto since_epoch = std::chrono::system_clock::now().time_since_epoch();
@@ -45,6 +49,21 @@ std::size_t Core::descriptors_due(const Session& session) {
     if (load.transport == memory::Transport::vmm_fd && !load.cancelled) return 1;
   }
   return 0;
+}
+
+Result<> Core::take_descriptors(Session& session, const wire::fb::Message& message) {
+  if (message.body_type() != wire::fb::Body::Supply) {
+    return fail(Code::corrupt, "descriptors came with {}", wire::name_of(message.body_type()));
+  }
+  Fd socket = TRY(session.copy_of_socket());
+  takes_.ask({session.id(), session.peer().uid, std::move(socket)});
+  return {};
+}
+
+void Core::taken(catalog::SessionId id, Result<std::vector<Fd>> descriptors) {
+  Session* of = session(id);
+  if (of != nullptr && of->wants_taken()) return of->taken(std::move(descriptors));
+  if (descriptors && !descriptors->empty()) dispose(std::move(*descriptors));
 }
 
 void Core::on_message(Session& session, const wire::fb::Message& message,

@@ -21,6 +21,7 @@
 #include "daemon/helper_client.hpp"
 #include "daemon/session.hpp"
 #include "daemon/store.hpp"
+#include "daemon/takes.hpp"
 
 namespace wc::daemon {
 
@@ -87,6 +88,8 @@ class Core final : public SessionOwner {
   // ---- SessionOwner ----
 
   [[nodiscard]] std::size_t descriptors_due(const Session& session) override;
+  [[nodiscard]] Result<> take_descriptors(Session& session,
+                                          const wire::fb::Message& message) override;
   void on_message(Session& session, const wire::fb::Message& message,
                   std::vector<Fd> descriptors) override;
   void on_ended(Session& session) override;
@@ -101,6 +104,7 @@ class Core final : public SessionOwner {
   void dispose_some();
   void refuse_descriptors(Session& session, std::vector<Fd> descriptors);
   void bury(catalog::SessionId id);
+  void taken(catalog::SessionId id, Result<std::vector<Fd>> descriptors);
   void withdraw_ipc_of(catalog::SessionId publisher);
 
   EventLoop& loop_;
@@ -110,6 +114,7 @@ class Core final : public SessionOwner {
   catalog::Catalog catalog_;
   Store store_;
   DeviceHolds holds_;
+  Takes takes_;
   std::unordered_map<catalog::SessionId, Client> clients_;
   std::uint64_t next_session_ = 1;
   std::vector<Fd> disposing_;

@@ -142,6 +142,7 @@ Result<> handle(Call& call, const fb::BeginT& message) {
   wanted.aliases = message.aliases;
   wanted.structure = message.structure;
   wanted.source = message.source;
+  wanted.publisher_uid = call.session.peer().uid;
   wanted.total_bytes = message.total_bytes;
   wanted.rank = message.rank;
   wanted.world = message.world == 0 ? 1 : message.world;

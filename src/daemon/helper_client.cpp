@@ -88,6 +88,14 @@ void HelperClient::hold(std::string_view device, Answer answer) {
   ask(std::move(out), std::move(answer));
 }
 
+void HelperClient::take(Fd socket, Answer answer) {
+  Outgoing out;
+  out.job.kind = JobKind::take;
+  out.owned.push_back(std::move(socket));
+  out.views.assign(out.owned.begin(), out.owned.end());
+  ask(std::move(out), std::move(answer));
+}
+
 // Two packets: when the second has been read, the helper alone holds what came with the first, and
 // this process has closed its own copies while they could not be the last.
 void HelperClient::release(std::vector<Fd> holders, std::move_only_function<void()> done) {

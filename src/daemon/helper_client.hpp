@@ -58,6 +58,11 @@ class HelperClient {
   /// Device files that keep the GPU with this UUID from being stopped while somebody holds them;
   /// none where there are none. Opening one may wait for the driver.
   void hold(std::string_view device, Answer answer);
+  /// Receives the next packet of a session's socket, which has a descriptor, and looks at that
+  /// (foreign.hpp): the answer has it. Errors in the answer: invalid_argument (no memory of a
+  /// device), corrupt, io, busy (the helper died); none while the descriptor holds the helper's
+  /// child.
+  void take(Fd socket, Answer answer);
   /// Closes what may be the last holders of memory, or foreign, where nobody waits for it. At most
   /// kMaxDescriptors of them. `done` may be empty.
   void release(std::vector<Fd> holders, std::move_only_function<void()> done);

@@ -1,5 +1,6 @@
 #include "daemon/helper_jobs.hpp"
 
+#include <memory>
 #include <numeric>
 #include <string_view>
 
@@ -8,6 +9,7 @@
 
 #include "base/kill_point.hpp"
 #include "base/units.hpp"
+#include "daemon/foreign.hpp"
 #include "daemon/gpu_node.hpp"
 #include "manifest/fingerprint.hpp"
 #include "manifest/manifest.hpp"
@@ -122,6 +124,22 @@ Result<std::vector<Fd>> drop(std::vector<Fd> last_holders) {
   return std::vector<Fd>();
 }
 
+// What is refused stays open until this process ends, after it has answered: closing is what may
+// not come to an end.
+Result<std::vector<Fd>> take(const std::vector<Fd>& sockets) {
+  if (sockets.size() != 1) return fail(Code::internal, "{} sockets to take from", sockets.size());
+  const auto buffer = std::make_unique<wire::PacketBuffer>();
+  wire::Packet packet;
+  const auto receipt = TRY(wire::receive_packet(sockets[0], buffer->bytes, 1, packet));
+  if (receipt != wire::Receipt::packet || packet.descriptors.size() != 1) {
+    return fail(Code::corrupt, "the packet that had a descriptor has none");
+  }
+  auto allowed = check_foreign(packet.descriptors[0]);
+  if (allowed) return std::move(packet.descriptors);
+  static_cast<void>(packet.descriptors[0].release());
+  return Failure(std::move(allowed).error());
+}
+
 Result<std::vector<Fd>> perform(Job& job, std::vector<Fd> descriptors) {
   switch (job.kind) {
     case JobKind::reserve:
@@ -132,6 +150,8 @@ Result<std::vector<Fd>> perform(Job& job, std::vector<Fd> descriptors) {
       return drop(std::move(descriptors));
     case JobKind::hold:
       return hold_gpu(device_of(job));
+    case JobKind::take:
+      return take(descriptors);
     case JobKind::keep:
       break;
   }
@@ -161,6 +181,8 @@ std::string describe(const Job& job) {
                     job.segments);
     case JobKind::hold:
       return format("holding the device files of \"{}\"", device_of(job));
+    case JobKind::take:
+      return "taking a descriptor in";
     case JobKind::keep:
     case JobKind::drop:
       break;

@@ -25,7 +25,7 @@ std::string get(const std::array<char, N>& from) {
 }
 
 bool plausible(const Job& job) {
-  return job.kind <= JobKind::hold && job.segments <= job.bytes.size();
+  return job.kind <= JobKind::take && job.segments <= job.bytes.size();
 }
 
 }  // namespace

@@ -24,6 +24,7 @@ enum class JobKind : std::uint8_t {
   keep,     // with descriptors, which the helper holds until drop: no answer
   drop,     // of a keep with this number, now the only holder: -> when they are closed
   hold,     // of a device: -> its device files, which keep it from being stopped (gpu_node.hpp)
+  take,  // with a session's socket, whose next packet has a descriptor: -> that, if it may be held
 };
 
 inline constexpr std::size_t kFingerprintDigits = 32;

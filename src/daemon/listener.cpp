@@ -82,12 +82,17 @@ void Listener::accept_without_room(int number) {
 }
 
 void Listener::take_in(Fd connection) {
-  const auto peer = wire::peer_of(connection);
+  const auto peer = options_.policy.identify(connection);
   if (!peer) return refuse(connection, peer.error());
   if (!options_.policy.may_connect(*peer)) {
     report(Level::warning, "refuses user {} (pid {})", peer->uid, peer->pid);
-    return refuse(connection,
-                  Error{Code::denied, format("user {} may not use this daemon", peer->uid), {}});
+    return refuse(
+        connection,
+        Error{Code::denied,
+              format("user {} may not use this daemon: its own user and root may, and those "
+                     "that serve --allow-read or --allow-publish names",
+                     peer->uid),
+              {}});
   }
   if (options_.connections() >= options_.max_connections) {
     report(Level::warning, "refuses a connection: {} are open",

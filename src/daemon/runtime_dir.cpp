@@ -17,8 +17,14 @@ namespace {
 
 constexpr const char* kLockName = "lock";
 
-mode_t directory_mode(const RuntimeDir::Options& options) { return options.group ? 0750 : 0700; }
-mode_t socket_mode(const RuntimeDir::Options& options) { return options.group ? 0660 : 0600; }
+mode_t directory_mode(const RuntimeDir::Options& options) {
+  if (options.everybody) return 0711;
+  return options.group ? 0750 : 0700;
+}
+mode_t socket_mode(const RuntimeDir::Options& options) {
+  if (options.everybody) return 0666;
+  return options.group ? 0660 : 0600;
+}
 
 Result<Fd> open_directory(const std::string& path, mode_t mode) {
   if (::mkdir(path.c_str(), mode) != 0 && errno != EEXIST) return fail_errno("mkdir \"{}\"", path);

@@ -22,6 +22,7 @@ class [[nodiscard]] RuntimeDir {
   struct Options {
     std::filesystem::path socket;  // its parent is the directory, which is this daemon's alone
     std::optional<gid_t> group;    // may reach the socket too: 0750 and 0660; else 0700 and 0600
+    bool everybody = false;        // may reach it, where the daemon has a list: 0711 and 0666
   };
 
   /// Makes the directory where it is missing (not its parents), checks it, takes the lock.

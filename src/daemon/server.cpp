@@ -46,6 +46,17 @@ Result<> set_budgets(catalog::Catalog& catalog, const std::vector<DeviceBudget>&
   return {};
 }
 
+bool lists_somebody(const ServeOptions& options) {
+  return !options.access.read.empty() || !options.access.publish.empty();
+}
+
+// Whoever a group lets into the directory may read.
+AccessPolicy policy_of(const ServeOptions& options) {
+  AccessPolicy::Lists lists = options.access;
+  if (options.group) lists.read.groups.push_back(*options.group);
+  return {::geteuid(), std::move(lists)};
+}
+
 // Everything that lives as long as the loop turns, in the order in which it may come and must not
 // go: sessions before the helper that closes for them, both before the loop.
 class Server {
@@ -54,7 +65,7 @@ class Server {
       : options_(options), loop_(std::move(loop)), signals_(std::move(signals)) {}
 
   Result<> start(RuntimeDir& directory, HelperProcess helper, std::uint64_t descriptor_limit) {
-    const AccessPolicy policy{::geteuid()};
+    const AccessPolicy policy = policy_of(options_);
     helper_ = TRY(HelperClient::create(loop_, std::move(helper)));
     Core::Options core;
     core.policy = policy;
@@ -105,7 +116,8 @@ Result<> serve(const ServeOptions& options) {
   HelperProcess helper = TRY(fork_helper());
   start_log({FdView(2), options.log_level, stderr_is_journal()});
   const Notifier notifier = Notifier::from_environment();
-  RuntimeDir directory = TRY(RuntimeDir::open({options.socket, options.group}));
+  RuntimeDir directory =
+      TRY(RuntimeDir::open({options.socket, options.group, lists_somebody(options)}));
   EndSignals signals = TRY(EndSignals::take());
   EventLoop loop = TRY(EventLoop::create());
   Server server(options, std::move(loop), std::move(signals));

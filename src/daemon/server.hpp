@@ -13,6 +13,7 @@
 
 #include "base/log.hpp"
 #include "base/result.hpp"
+#include "daemon/access_policy.hpp"
 #include "daemon/limits.hpp"
 
 namespace wc::daemon {
@@ -31,7 +32,8 @@ struct Ready {
 
 struct ServeOptions {
   std::filesystem::path socket;  // in a directory that is the daemon's alone
-  std::optional<gid_t> group;    // may enter the directory too
+  std::optional<gid_t> group;    // may enter the directory too, and read
+  AccessPolicy::Lists access;    // who else may read or publish; where empty, nobody reaches it
   /// The cpu's default is nine tenths of the machine's memory; a GPU's, no limit but its own.
   std::vector<DeviceBudget> budgets;
   Limits limits;

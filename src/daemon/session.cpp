@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include <fcntl.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
 
@@ -43,7 +44,7 @@ void Session::let_descriptors_in(bool in) { daemon::let_descriptors_in(socket_, 
 
 void Session::on_ready(std::uint32_t events) {
   if (ended_) return;
-  if (!queue_.empty()) {
+  if (!queue_.empty() || taking_) {
     if ((events & (EPOLLHUP | EPOLLERR)) != 0) return end(nullptr);
     flush();
   }
@@ -52,21 +53,51 @@ void Session::on_ready(std::uint32_t events) {
 
 void Session::receive() {
   for (std::size_t count = 0; count < kPacketsPerTurn; ++count) {
-    if (!receive_one() || ended_ || parting_ || !queue_.empty()) return;
+    if (taking_ || !receive_one() || ended_ || parting_ || !queue_.empty()) return;
   }
 }
 
 bool Session::receive_one() {
+  return owner_.descriptors_due(*this) > 0 ? take_or_receive() : receive_plain();
+}
+
+void Session::lose(const Error& error) {
+  if (error.code == Code::disconnected || error.code == Code::io) {
+    end(&error);
+  } else {
+    part(0, error);
+  }
+}
+
+// Where a descriptor may come, the packet is looked at first: one with a descriptor is the helper's
+// to receive.
+bool Session::take_or_receive() {
+  const auto peeked = wire::peek_packet(socket_, owner_.receive_buffer());
+  if (!peeked) {
+    lose(peeked.error());
+    return false;
+  }
+  if (peeked->receipt != wire::Receipt::packet || !peeked->descriptors) return receive_plain();
+  const auto message = wire::decode(peeked->bytes);
+  if (!message) {
+    part(0, message.error());
+    return false;
+  }
+  to_be_taken_.assign(peeked->bytes.begin(), peeked->bytes.end());
+  taking_ = true;
+  watch_.set(0);
+  if (const auto asked = owner_.take_descriptors(*this, **message); !asked) {
+    taking_ = false;
+    part(0, asked.error());
+  }
+  return false;
+}
+
+bool Session::receive_plain() {
   wire::Packet packet;
-  auto receipt =
-      wire::receive_packet(socket_, owner_.receive_buffer(), owner_.descriptors_due(*this), packet);
+  auto receipt = wire::receive_packet(socket_, owner_.receive_buffer(), 0, packet);
   if (!receipt) {
-    const Error& error = receipt.error();
-    if (error.code == Code::disconnected || error.code == Code::io) {
-      end(&error);
-    } else {
-      part(0, error);
-    }
+    lose(receipt.error());
     return false;
   }
   if (*receipt == wire::Receipt::would_block) return false;
@@ -79,8 +110,24 @@ bool Session::receive_one() {
     part(0, message.error());
     return false;
   }
-  owner_.on_message(*this, **message, std::move(packet.descriptors));
+  owner_.on_message(*this, **message, {});
   return true;
+}
+
+Result<Fd> Session::copy_of_socket() const {
+  Fd copy(::fcntl(socket_.get(), F_DUPFD_CLOEXEC, 0));
+  if (!copy) return fail_os(Code::exhausted, errno, "fcntl(F_DUPFD_CLOEXEC)");
+  return copy;
+}
+
+void Session::taken(Result<std::vector<Fd>> descriptors) {
+  taking_ = false;
+  const wire::Bytes packet = std::exchange(to_be_taken_, {});
+  if (!descriptors) return part(0, descriptors.error());
+  const auto message = wire::decode(packet);
+  if (!message) return part(0, message.error());
+  if (queue_.empty()) watch_.set(EPOLLIN);
+  owner_.on_message(*this, **message, std::move(*descriptors));
 }
 
 void Session::send_encoded(std::uint64_t request, Result<wire::Bytes> bytes,
@@ -115,7 +162,7 @@ void Session::wait_for_peer(SendQueue::State state) {
       unread_.reset();
       // The last words are with the peer, or in its queue, which outlives this end.
       if (parting_) return end(nullptr);
-      watch_.set(EPOLLIN);
+      watch_.set(taking_ ? 0U : EPOLLIN);
       return;
     case SendQueue::State::no_room:
       watch_.set(EPOLLOUT);

@@ -30,6 +30,10 @@ class SessionOwner {
   virtual ~SessionOwner() = default;
   /// How many descriptors may come with the next packet.
   [[nodiscard]] virtual std::size_t descriptors_due(const Session& session) = 0;
+  /// The next packet, which is this message, has descriptors: has it taken in, and then calls
+  /// Session::taken(). After an error the connection ends.
+  [[nodiscard]] virtual Result<> take_descriptors(Session& session,
+                                                  const wire::fb::Message& message) = 0;
   virtual void on_message(Session& session, const wire::fb::Message& message,
                           std::vector<Fd> descriptors) = 0;
   /// It does nothing any more, and may be destroyed once the present turn is over.
@@ -92,12 +96,22 @@ class Session final : public EventHandler {
 
   void on_ready(std::uint32_t events) override;
 
+  /// A copy of the connection, for the helper to take a packet from. Errors: exhausted.
+  [[nodiscard]] Result<Fd> copy_of_socket() const;
+  /// False: nothing that is taken in has a use for it any more.
+  [[nodiscard]] bool wants_taken() const { return taking_ && !ended_ && !parting_; }
+  /// The descriptors of the packet that take_descriptors() was asked for.
+  void taken(Result<std::vector<Fd>> descriptors);
+
   /// After the end: what is left of the connection.
   [[nodiscard]] Fd take_socket() { return std::move(socket_); }
 
  private:
   void receive();
   bool receive_one();
+  bool take_or_receive();
+  bool receive_plain();
+  void lose(const Error& error);
   void flush();
   void wait_for_peer(SendQueue::State state);
   void retry_later();
@@ -113,6 +127,8 @@ class Session final : public EventHandler {
   bool greeted_ = false;
   bool parting_ = false;
   bool ended_ = false;
+  bool taking_ = false;      // a packet of it is taken in elsewhere: nothing is read meanwhile
+  wire::Bytes to_be_taken_;  // that packet
   std::uint64_t retried_at_ = ~std::uint64_t{0};  // as queue_.sent() counts
   std::chrono::milliseconds retry_interval_{0};
   EventLoop::Watch watch_;

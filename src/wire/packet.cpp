@@ -44,12 +44,12 @@ Failure receive_failure(int number) {
 
 // A peer that closed with unread data leaves ECONNRESET in front of what it had sent: that comes
 // first here, and then the end, so that its last words are heard.
-ssize_t receive_once(FdView socket, msghdr& header) {
+ssize_t receive_once(FdView socket, msghdr& header, int flags = 0) {
   const msghdr before = header;
   ssize_t length = -1;
   for (int resets = 0;;) {
     header = before;
-    length = ::recvmsg(socket.get(), &header, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
+    length = ::recvmsg(socket.get(), &header, MSG_DONTWAIT | MSG_CMSG_CLOEXEC | flags);
     if (length >= 0) return length;
     if (errno != EINTR && (errno != ECONNRESET || ++resets > 1)) return length;
   }
@@ -128,6 +128,30 @@ Result<Receipt> receive_packet(FdView socket, std::span<std::byte> buffer,
   return Receipt::packet;
 }
 
+// Without room for control messages the kernel passes copies of the descriptors over, and says so.
+Result<Peeked> peek_packet(FdView socket, std::span<std::byte> buffer) {
+  if (buffer.size() <= kMaxPacketBytes)
+    return fail(Code::invalid_argument, "a packet with room for {} bytes",
+                format_count(buffer.size()));
+  iovec vector{buffer.data(), buffer.size()};
+  msghdr header{};
+  header.msg_iov = &vector;
+  header.msg_iovlen = 1;
+  Peeked peeked;
+  const ssize_t length = receive_once(socket, header, MSG_PEEK);
+  if (length < 0) {
+    if (errno == EAGAIN || errno == EWOULDBLOCK) return peeked;
+    return receive_failure(errno);
+  }
+  const auto bytes = static_cast<std::size_t>(length);
+  if (bytes > kMaxPacketBytes || (header.msg_flags & MSG_TRUNC) != 0)
+    return fail(Code::corrupt, "a packet of more than {} bytes", format_count(kMaxPacketBytes));
+  peeked.receipt = bytes == 0 ? Receipt::end : Receipt::packet;
+  peeked.bytes = buffer.first(bytes);
+  peeked.descriptors = (header.msg_flags & MSG_CTRUNC) != 0;
+  return peeked;
+}
+
 Result<Sent> send_packet(FdView socket, std::span<const std::byte> bytes,
                          std::span<const FdView> descriptors) {
   if (bytes.empty() || bytes.size() > kMaxPacketBytes || descriptors.size() > kMaxDescriptors)
@@ -172,7 +196,21 @@ Result<Peer> peer_of(FdView socket) {
   socklen_t length = sizeof credentials;
   if (::getsockopt(socket.get(), SOL_SOCKET, SO_PEERCRED, &credentials, &length) != 0)
     return fail_errno("getsockopt(SO_PEERCRED)");
-  return Peer{static_cast<std::uint32_t>(credentials.pid), credentials.uid, credentials.gid};
+  return Peer{static_cast<std::uint32_t>(credentials.pid), credentials.uid, credentials.gid, {}};
+}
+
+// The kernel says how much room it needs; a set of groups does not change after the connect().
+Result<std::vector<std::uint32_t>> groups_of(FdView socket) {
+  std::vector<std::uint32_t> groups(32);
+  for (int tries = 0; tries < 2; ++tries) {
+    auto length = static_cast<socklen_t>(groups.size() * sizeof groups[0]);
+    const int got = ::getsockopt(socket.get(), SOL_SOCKET, SO_PEERGROUPS, groups.data(), &length);
+    const bool short_of_room = got != 0 && errno == ERANGE;
+    if (got != 0 && !short_of_room) break;
+    groups.resize(length / sizeof groups[0]);
+    if (got == 0) return groups;
+  }
+  return fail_errno("getsockopt(SO_PEERGROUPS)");
 }
 
 }  // namespace wc::wire

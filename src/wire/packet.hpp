@@ -37,6 +37,15 @@ enum class Receipt : std::uint8_t { packet, would_block, end };
 [[nodiscard]] Result<Receipt> receive_packet(FdView socket, std::span<std::byte> buffer,
                                              std::size_t max_descriptors, Packet& packet);
 
+struct Peeked {
+  Receipt receipt = Receipt::would_block;
+  std::span<std::byte> bytes;  // in the caller's buffer
+  bool descriptors = false;    // come with it
+};
+/// Looks at the next packet and leaves it, descriptors too, where it is. Errors: as
+/// receive_packet.
+[[nodiscard]] Result<Peeked> peek_packet(FdView socket, std::span<std::byte> buffer);
+
 enum class Sent : std::uint8_t { sent, would_block, descriptors_in_flight };
 
 /// Sends one packet, whole or not at all; never raises SIGPIPE. `descriptors_in_flight`
@@ -53,8 +62,11 @@ struct Peer {
   std::uint32_t pid = 0;  // 0: in another PID namespace
   std::uint32_t uid = 0;
   std::uint32_t gid = 0;
+  std::vector<std::uint32_t> groups = {};  // as far as somebody asked for them: groups_of()
 };
-/// SO_PEERCRED. Errors: io.
+/// SO_PEERCRED, without groups. Errors: io.
 [[nodiscard]] Result<Peer> peer_of(FdView socket);
+/// SO_PEERGROUPS: the supplementary groups that the peer had when it connected. Errors: io.
+[[nodiscard]] Result<std::vector<std::uint32_t>> groups_of(FdView socket);
 
 }  // namespace wc::wire

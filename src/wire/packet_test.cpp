@@ -302,6 +302,38 @@ TEST_F(PacketTest, ReadingIsSeenByTheSender) {
   EXPECT_TRUE(all_read(here_));
 }
 
+TEST_F(PacketTest, PeekingSeesDescriptorsAndLeavesThemWithTheirPacket) {
+  PacketBuffer buffer;
+  const Fd file = memfd();
+  send(std::array{file.view()}, 24);
+  send({}, 8);
+  for (int times = 0; times < 2; ++times) {
+    const auto peeked = peek_packet(there_, buffer.bytes);
+    ASSERT_TRUE(peeked);
+    EXPECT_EQ(peeked->receipt, Receipt::packet);
+    EXPECT_EQ(peeked->bytes.size(), 24U);
+    EXPECT_TRUE(peeked->descriptors);
+  }
+  ASSERT_EQ(receive(1), Receipt::packet);
+  EXPECT_EQ(packet_.descriptors.size(), 1U);
+  const auto plain = peek_packet(there_, buffer.bytes);
+  ASSERT_TRUE(plain);
+  EXPECT_FALSE(plain->descriptors);
+  ASSERT_EQ(receive(0), Receipt::packet);
+  EXPECT_EQ(peek_packet(there_, buffer.bytes)->receipt, Receipt::would_block);
+  here_.reset();
+  EXPECT_EQ(peek_packet(there_, buffer.bytes)->receipt, Receipt::end);
+}
+
+TEST_F(PacketTest, GroupsOfThePeerAreThisProcesss) {
+  const auto groups = groups_of(here_);
+  ASSERT_TRUE(groups);
+  std::vector<gid_t> own(static_cast<std::size_t>(::getgroups(0, nullptr)));
+  own.resize(static_cast<std::size_t>(::getgroups(static_cast<int>(own.size()), own.data())));
+  EXPECT_THAT(*groups, testing::UnorderedElementsAreArray(own));
+  EXPECT_FALSE(groups_of(FdView(-1)));
+}
+
 TEST_F(PacketTest, PeerIsThisProcess) {
   const auto peer = peer_of(here_);
   ASSERT_TRUE(peer);

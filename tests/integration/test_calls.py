@@ -45,7 +45,8 @@ class WrongCalls(Case):
 
     def test_wrong_budgets_and_groups_are_refused_before_anything_starts(self):
         for arguments in (("--budget", "cpu"), ("--budget", "=1G"), ("--budget", "cpu=lots"),
-                          ("--budget", "cuda:0=1G"), ("--group", "no-such-group")):
+                          ("--budget", "cuda:0=1G"), ("--group", "no-such-group"),
+                          ("--allow-read", "no-such-user"), ("--allow-publish", "@no-such")):
             self.fails("invalid_argument", "serve", *arguments)
             self.fails("invalid_argument", "serve", "--detach", *arguments)
         self.assertFalse(self.socket.exists())
