@@ -172,6 +172,10 @@ Result<> audit_waits(const Tables& t) {
     } else if (const auto* drain = std::get_if<DrainWait>(&waiter.what)) {
       MUST(!drain->left.empty());
       for (const Entry* entry : drain->left) MUST(entry->leases && has(entry->drains, &waiter));
+    } else if (const auto* room = std::get_if<RoomWait>(&waiter.what)) {
+      MUST(room->load->load && room->load->load->room == &waiter && room->bytes != 0);
+      MUST(has(t.waits.for_room(), &waiter));
+      MUST(room->promised || room->evicted.empty());
     } else {
       MUST(!t.attachable(std::get<EntryWait>(waiter.what).selector));
     }

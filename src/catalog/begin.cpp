@@ -58,6 +58,8 @@ Result<Tables::Verdict> Tables::decide(Session& by, const BeginRequest& wanted, 
     if (known->draining)
       return fail(Code::busy, "\"{}\" is draining: it takes no new leases", wanted.name);
     const Place place = TRY(adopt(claim, *known));
+    known->keep_alive = std::max(known->keep_alive, wanted.keep_alive);
+    use(*known, now);
     return Decision(Resident{info(place)});
   }
   if (Entry* load = find_content(*this, wanted, [](const Entry& e) { return e.load != nullptr; }))
@@ -80,6 +82,7 @@ Result<Granted> Tables::grant(Session& by, const BeginRequest& wanted, const Now
   if (content.alias_count() + wanted.aliases.size() > kMaxAliases)
     return fail(Code::exhausted, "{} aliases exist already", format_count(kMaxAliases));
   const std::uint16_t device = TRY(make_device(wanted.device));
+  if (wanted.capacity_bytes != 0) devices[device].capacity_bytes = wanted.capacity_bytes;
   Line* line = TRY(make_line({wanted.name, wanted.form, wanted.world, device}));
 
   const EntryId id{next_id++};
@@ -99,6 +102,7 @@ Result<Granted> Tables::grant(Session& by, const BeginRequest& wanted, const Now
   entry.source = wanted.source;
   entry.publisher_uid = wanted.publisher_uid;
   entry.total_bytes = wanted.total_bytes;
+  entry.keep_alive = wanted.keep_alive;
   entry.since_unix_ns = now.unix_ns;
   by.loads.push_back(id);
   line->loads.push_back(&entry);
@@ -131,8 +135,10 @@ Result<std::optional<Decision>> Catalog::begin(SessionId session, RequestId requ
   Session* by = TRY(t.session(session));
   TRY(valid(wanted));
   if (wanted.form.empty()) wanted.form = *t.raw;
+  wanted.keep_alive = valid_keep_alive(wanted.keep_alive);
   if (wanted.wait) TRY(t.waits.room(*by, request));
   Tables::Verdict verdict = TRY(t.decide(*by, wanted, now));
+  t.make_room(now);
   if (auto* decision = std::get_if<Decision>(&verdict)) return std::move(*decision);
 
   Entry& load = *std::get<Entry*>(verdict);

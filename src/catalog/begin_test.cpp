@@ -44,7 +44,7 @@ TEST(BeginTest, UnwillingToWaitIsBusyAndToldHowFarItIs) {
 TEST(BeginTest, DyingLoaderHandsTheRightToTheFirstInLine) {
   Bench bench;
   const EntryId load = bench.granted(1, wanting("m", {"a"}));
-  ASSERT_TRUE(bench.catalog.reserve(SessionId{1}, load, std::vector<std::uint64_t>{kGiB}));
+  ASSERT_TRUE(bench.reserve(1, load, {kGiB}));
   auto waiting = wanting("m", {"a"});
   waiting.wait = true;
   for (const std::uint64_t by : {4U, 2U, 3U}) ASSERT_TRUE(bench.begin(by, waiting));
@@ -57,8 +57,8 @@ TEST(BeginTest, DyingLoaderHandsTheRightToTheFirstInLine) {
   ASSERT_EQ(releases.size(), 1U);
   EXPECT_EQ(releases[0].entry, load);
   EXPECT_EQ(bench.device().releasing_bytes, kGiB);
-  EXPECT_TRUE(bench.catalog.released(load));
-  EXPECT_FALSE(bench.catalog.released(load));
+  EXPECT_TRUE(bench.catalog.released(load, bench.now));
+  EXPECT_FALSE(bench.catalog.released(load, bench.now));
   EXPECT_EQ(bench.device().used_bytes(), 0U);
 
   bench.catalog.session_closed(SessionId{4}, bench.now);
@@ -224,7 +224,7 @@ TEST(BeginTest, EntriesAreBoundedAndCountUntilTheirMemoryIsFree) {
   EXPECT_FALSE(bench.begin(1, wanting("more")));
   const auto releases = bench.taken<ReleaseMemory>();
   ASSERT_EQ(releases.size(), 1U);
-  ASSERT_TRUE(bench.catalog.released(releases[0].entry));
+  ASSERT_TRUE(bench.catalog.released(releases[0].entry, bench.now));
   EXPECT_TRUE(bench.begin(1, wanting("more")));
 }
 
@@ -252,8 +252,8 @@ TEST(BeginTest, CancelledWaitIsAnsweredOnceAndNeverGranted) {
   auto waiting = wanting("m", {"a"});
   waiting.wait = true;
   ASSERT_TRUE(bench.begin(2, waiting, 5));
-  EXPECT_TRUE(bench.catalog.cancel(SessionId{2}, RequestId{5}));
-  EXPECT_FALSE(bench.catalog.cancel(SessionId{2}, RequestId{5}));
+  EXPECT_TRUE(bench.catalog.cancel(SessionId{2}, RequestId{5}, bench.now));
+  EXPECT_FALSE(bench.catalog.cancel(SessionId{2}, RequestId{5}, bench.now));
   ASSERT_TRUE(bench.catalog.abandon(SessionId{1}, load, bench.now));
   const auto answers = bench.taken<Answer>();
   ASSERT_EQ(answers.size(), 1U);

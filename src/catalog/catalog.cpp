@@ -1,6 +1,8 @@
 // Sessions, readers and accounts.
 #include "catalog/catalog.hpp"
 
+#include <algorithm>
+
 #include "base/units.hpp"
 #include "catalog/limits.hpp"
 #include "catalog/tables.hpp"
@@ -28,8 +30,9 @@ void Catalog::session_closed(SessionId session, const Now& now) {
   Session& closed = at->second;
   while (!closed.waits.empty()) t.end_wait(*closed.waits.back());
   while (!closed.loads.empty()) t.end_load(t.entries.at(closed.loads.front()), now);
-  while (closed.leases != 0) t.end_lease(t.leases.first_of(closed));
+  while (closed.leases != 0) t.end_lease(t.leases.first_of(closed), true, now);
   t.sessions.erase(session);
+  t.make_room(now);
 }
 
 Result<Attached> Catalog::attach(SessionId session, const Selector& selector, const Now& now) {
@@ -46,18 +49,20 @@ Result<Attached> Catalog::attach(SessionId session, const Selector& selector, co
   ++place.member().leases;
   ++place.set->leases;
   ++place.entry().leases;
+  Tables::use(place.entry(), now);
   Attached out;
   out.lease = t.leases.add(*by, place, now.unix_ns);
   out.entry = t.info(place);
   return out;
 }
 
-Result<> Catalog::detach(SessionId session, LeaseId lease) {
+Result<> Catalog::detach(SessionId session, LeaseId lease, const Now& now) {
   Tables& t = *tables_;
   const Lease* found = t.leases.find(lease);
   if (found == nullptr || found->session->id != session)
     return fail(Code::not_found, "this connection has no lease {}", std::to_underlying(lease));
-  t.end_lease(lease);
+  t.end_lease(lease, false, now);
+  t.make_room(now);
   return {};
 }
 
@@ -67,19 +72,28 @@ Result<EntryInfo> Catalog::lookup(const Selector& selector) const {
   return tables_->info(place);
 }
 
-Result<> Catalog::set_budget(std::string_view device, std::uint64_t bytes) {
+Result<> Catalog::set_budget(std::string_view device, std::uint64_t bytes, const Now& now,
+                             std::string_view from) {
   const std::uint16_t at = TRY(tables_->make_device(device));
   tables_->devices[at].budget_bytes = bytes;
+  tables_->devices[at].budget_from = from;
+  tables_->make_room(now);
   return {};
 }
 
-Result<> Catalog::released(EntryId entry) {
+void Catalog::set_protection(std::chrono::nanoseconds after_death) {
+  tables_->protection =
+      std::clamp<std::chrono::nanoseconds>(after_death, std::chrono::nanoseconds(0), kMaxKeepAlive);
+}
+
+Result<> Catalog::released(EntryId entry, const Now& now) {
   Tables& t = *tables_;
   const auto at = t.releasing.find(entry);
   if (at == t.releasing.end())
     return fail(Code::not_found, "entry {} is not being released", std::to_underlying(entry));
   t.devices[at->second.device].releasing_bytes -= at->second.bytes;
   t.releasing.erase(at);
+  t.make_room(now);
   return {};
 }
 

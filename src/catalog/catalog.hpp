@@ -7,6 +7,7 @@
 // without limit (limits.hpp). A call that fails has changed nothing, unless it says otherwise.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -51,13 +52,16 @@ class Catalog {
   // The calls on a load answer `not_found` where the session has no such load, and `cancelled`
   // where it was taken away.
 
-  /// Accounts further segments. Errors: exhausted (needed, free, and what could be evicted),
-  /// invalid_argument (none, too many, empty or too large ones), busy (being published).
-  Result<Reservation> reserve(SessionId session, EntryId load,
-                              std::span<const std::uint64_t> segment_bytes);
+  /// Accounts further segments. Where they need room, entries that nobody leases, pins or protects
+  /// are evicted, least recently used first, if that is enough; nothing: the request waits for
+  /// their memory to be free, or for its `room_deadline`, and an Answer follows. Errors: exhausted
+  /// (needed, free, what could be evicted, and who holds the rest), invalid_argument (none, too
+  /// many, empty or too large ones), busy (being published, or waiting for memory already).
+  Result<std::optional<Reservation>> reserve(SessionId session, RequestId request,
+                                             ReserveRequest wanted, const Now& now);
   /// The memory of the load's last reservation could not be had: takes it out of the account
   /// again. Nothing happens where the load has ended meanwhile.
-  void reserve_failed(EntryId load, const Reservation& reservation);
+  void reserve_failed(EntryId load, const Reservation& reservation, const Now& now);
   /// Tells those who wait. Errors: as said above.
   Result<> progress(SessionId session, EntryId load, std::uint64_t done_bytes,
                     std::uint64_t total_bytes, const Now& now);
@@ -83,7 +87,7 @@ class Catalog {
   /// other content than the selector's fingerprint or aliases), exhausted (a bound).
   Result<Attached> attach(SessionId session, const Selector& selector, const Now& now);
   /// Errors: not_found (the session has no such lease).
-  Result<> detach(SessionId session, LeaseId lease);
+  Result<> detach(SessionId session, LeaseId lease, const Now& now);
   /// What attach() would take, and draining entries. Errors: as attach().
   [[nodiscard]] Result<EntryInfo> lookup(const Selector& selector) const;
   /// Until attach() would succeed; nothing: the request waits, an Answer follows. Errors:
@@ -95,8 +99,9 @@ class Catalog {
   // ---- waiting requests ----
 
   /// The request is answered `cancelled`. False: no such request waits.
-  bool cancel(SessionId session, RequestId request);
-  /// When expire() has something to do; nothing: never.
+  bool cancel(SessionId session, RequestId request, const Now& now);
+  /// When expire() has something to do: a wait is over, or what was protected may make room for
+  /// one. Nothing: never.
   [[nodiscard]] std::optional<Time> next_deadline() const;
   /// Answers `timed_out`, saying what was waited for and how far it is.
   void expire(const Now& now);
@@ -115,7 +120,11 @@ class Catalog {
   Result<Evicted> evict(const Selector& selector, bool force, const Now& now);
   /// By name every rank of the set, else the one entry. A pinned entry is evicted by force only,
   /// and outlives the next generation. Errors: as lookup().
-  Result<EntryInfo> pin(const Selector& selector, bool pinned);
+  Result<EntryInfo> pin(const Selector& selector, bool pinned, const Now& now);
+  /// How long it is kept after each use before room may be made of it (kForever). By name every
+  /// rank of the set, else the one entry. Errors: as lookup().
+  Result<EntryInfo> keep_alive(const Selector& selector, std::chrono::nanoseconds time,
+                               const Now& now);
   /// As pin(): refuses new leases; answers when no lease is left. At the deadline `timed_out`, and
   /// it stays draining. Errors: as lookup(), exhausted.
   Result<std::optional<EntryInfo>> drain(SessionId session, RequestId request,
@@ -126,11 +135,14 @@ class Catalog {
 
   // ---- accounts ----
 
-  /// 0: no limit. What is resident stays, also above a lowered budget. Errors: invalid_argument,
-  /// exhausted (kMaxDevices).
-  Result<> set_budget(std::string_view device, std::uint64_t bytes);
+  /// 0: no limit but the device's own. `from` says whose choice it is, for people. What is resident
+  /// stays, also above a lowered budget. Errors: invalid_argument, exhausted (kMaxDevices).
+  Result<> set_budget(std::string_view device, std::uint64_t bytes, const Now& now,
+                      std::string_view from = "given");
+  /// How long an entry is kept after a reader of it died instead of detaching.
+  void set_protection(std::chrono::nanoseconds after_death);
   /// The memory of a ReleaseMemory is free. Errors: not_found (no release is under way).
-  Result<> released(EntryId entry);
+  Result<> released(EntryId entry, const Now& now);
   [[nodiscard]] std::vector<DeviceStatus> devices() const;
   [[nodiscard]] std::size_t entry_count() const;  // loading ones included
   [[nodiscard]] std::size_t lease_count() const;

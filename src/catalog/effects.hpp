@@ -4,7 +4,9 @@
 
 #include <cstdint>
 #include <memory>
+#include <string>
 #include <variant>
+#include <vector>
 
 #include "base/result.hpp"
 #include "catalog/entry.hpp"
@@ -20,13 +22,13 @@ struct ReleaseMemory {
   std::uint64_t bytes = 0;
 };
 
-/// A waiting request has its answer: Granted or Resident for begin(), EntryInfo for wait() and
-/// drain(), an Error for any of them. Appears once for each request that was told to wait, unless
-/// its session ends first.
+/// A waiting request has its answer: Granted or Resident for begin(), Reservation for reserve(),
+/// EntryInfo for wait() and drain(), an Error for any of them. Appears once for each request that
+/// was told to wait, unless its session ends first.
 struct Answer {
   SessionId session{};
   RequestId request{};
-  std::variant<Granted, Resident, EntryInfo, Error> what;
+  std::variant<Granted, Resident, Reservation, EntryInfo, Error> what;
 };
 
 /// How far the load is that a request waits for. Each request gets one at once and then at most
@@ -45,6 +47,15 @@ struct CancelLoad {
   EntryId load = EntryId::none;
 };
 
-using Effect = std::variant<ReleaseMemory, Answer, Progress, CancelLoad>;
+/// Entries that nobody used were evicted for a load, least recently used first: for the log.
+struct EvictedForRoom {
+  EntryId load = EntryId::none;
+  std::string name;  // of the load
+  std::string device;
+  std::uint64_t needed_bytes = 0;
+  std::vector<MadeRoom> evicted;
+};
+
+using Effect = std::variant<ReleaseMemory, Answer, Progress, CancelLoad, EvictedForRoom>;
 
 }  // namespace wc::catalog

@@ -2,6 +2,7 @@
 // Plain values.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -12,6 +13,9 @@ namespace wc::catalog {
 
 /// The numbers are those of the wire.
 enum class State : std::uint8_t { loading = 0, published = 1, draining = 2, gone = 3, failed = 4 };
+
+/// Of a keep-alive: as long as it is not changed.
+inline constexpr std::chrono::nanoseconds kForever = std::chrono::nanoseconds::max();
 
 /// One entry under one of its names.
 struct EntryInfo {
@@ -26,6 +30,10 @@ struct EntryInfo {
   std::uint64_t done_bytes = 0;
   std::uint64_t total_bytes = 0;
   std::int64_t since_unix_ns = 0;  // of publication, or of the load's start
+  std::int64_t used_unix_ns = 0;   // when it was last attached to, or detached from; else published
+  /// Until then it is not evicted to make room. 0: it may be; INT64_MAX: for ever.
+  std::int64_t kept_until_unix_ns = 0;
+  std::chrono::nanoseconds keep_alive{0};  // after each use; kForever
   std::uint32_t rank = 0;
   std::uint32_t world = 1;
   std::uint32_t tensors = 0;

@@ -35,9 +35,9 @@ TEST(LeaseTest, BelongsToItsSessionAndEndsOnce) {
   Bench bench;
   ASSERT_TRUE(bench.load(1, wanting("m"), 1));
   const LeaseId lease = bench.attach(2, named("m"))->lease;
-  EXPECT_EQ(bench.catalog.detach(SessionId{3}, lease).error().code, Code::not_found);
-  ASSERT_TRUE(bench.catalog.detach(SessionId{2}, lease));
-  EXPECT_EQ(bench.catalog.detach(SessionId{2}, lease).error().code, Code::not_found);
+  EXPECT_EQ(bench.catalog.detach(SessionId{3}, lease, bench.now).error().code, Code::not_found);
+  ASSERT_TRUE(bench.catalog.detach(SessionId{2}, lease, bench.now));
+  EXPECT_EQ(bench.catalog.detach(SessionId{2}, lease, bench.now).error().code, Code::not_found);
   const LeaseId next = bench.attach(2, named("m"))->lease;
   EXPECT_NE(next, lease);
 }
@@ -57,7 +57,7 @@ TEST(LeaseTest, EvictedEntryStaysForItsReadersAndIsHiddenFromNewcomers) {
   ASSERT_EQ(leases.leases.size(), 1U);
   EXPECT_EQ(leases.leases[0].name, "m");
   EXPECT_TRUE(bench.taken<ReleaseMemory>().empty());
-  ASSERT_TRUE(bench.catalog.detach(SessionId{2}, lease));
+  ASSERT_TRUE(bench.catalog.detach(SessionId{2}, lease, bench.now));
   EXPECT_EQ(bench.taken<ReleaseMemory>().size(), 1U);
 }
 
@@ -216,7 +216,7 @@ TEST(WaitTest, EndsWhenWhatStoodBeforeTheEntryGoesWithItsLastLease) {
   selector.aliases = {"a", "b"};
   ASSERT_TRUE(bench.catalog.wait(SessionId{2}, RequestId{1}, selector, {}, bench.now));
   EXPECT_TRUE(bench.taken<Answer>().empty());
-  ASSERT_TRUE(bench.catalog.detach(SessionId{3}, lease));
+  ASSERT_TRUE(bench.catalog.detach(SessionId{3}, lease, bench.now));
   EXPECT_EQ(bench.taken<Answer>().size(), 2U);
   EXPECT_TRUE(bench.catalog.audit());
 }

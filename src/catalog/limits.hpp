@@ -44,5 +44,7 @@ inline constexpr std::size_t kMaxForgottenBytes = std::size_t{4} << 20;
 
 inline constexpr std::chrono::milliseconds kProgressInterval{250};  // of one waiting request
 inline constexpr std::chrono::hours kMaxWait{24};
+inline constexpr std::chrono::minutes kProtection{10};        // after a reader's death, unless set
+inline constexpr std::chrono::hours kMaxKeepAlive{24 * 366};  // longer is for ever
 
 }  // namespace wc::catalog

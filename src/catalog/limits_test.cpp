@@ -102,7 +102,7 @@ TEST(LimitsTest, Aliases) {
   auto without = wanting("more");
   without.fingerprint = fingerprint(5'000);
   const EntryId load = bench.granted(1, without);
-  ASSERT_TRUE(bench.catalog.reserve(SessionId{1}, load, std::vector<std::uint64_t>{1}));
+  ASSERT_TRUE(bench.reserve(1, load, {1}));
   EXPECT_EQ(code(bench.catalog.publish_begin(SessionId{1}, load, {fingerprint(5'000), {"x"}})),
             Code::exhausted);
   ASSERT_TRUE(bench.catalog.publish_begin(SessionId{1}, load, {fingerprint(5'000), {}}));
@@ -165,9 +165,9 @@ TEST(LimitsTest, Selectors) {
 TEST(LimitsTest, Devices) {
   Bench bench;
   for (std::size_t n = 0; n < kMaxDevices; ++n) {
-    ASSERT_TRUE(bench.catalog.set_budget(format("GPU-{}", n), 1));
+    ASSERT_TRUE(bench.catalog.set_budget(format("GPU-{}", n), 1, bench.now));
   }
-  EXPECT_EQ(code(bench.catalog.set_budget("one-more", 1)), Code::exhausted);
+  EXPECT_EQ(code(bench.catalog.set_budget("one-more", 1, bench.now)), Code::exhausted);
   EXPECT_EQ(code(bench.begin(1, wanting("m"))), Code::exhausted);
 }
 

@@ -156,10 +156,22 @@ Result<Evicted> Catalog::evict(const Selector& selector, bool force, const Now& 
     t.end_load(load, now);
   }
   t.wake();
+  t.make_room(now);
   return evicted;
 }
 
-Result<EntryInfo> Catalog::pin(const Selector& selector, bool pinned) {
+Result<EntryInfo> Catalog::keep_alive(const Selector& selector, std::chrono::nanoseconds time,
+                                      const Now& now) {
+  Tables& t = *tables_;
+  TRY(valid_selector(selector, false));
+  const Place place = TRY(t.resolve_or_explain(selector));
+  for (Entry* entry : members_meant(selector, place)) entry->keep_alive = valid_keep_alive(time);
+  EntryInfo reply = t.info(place);
+  t.make_room(now);
+  return reply;
+}
+
+Result<EntryInfo> Catalog::pin(const Selector& selector, bool pinned, const Now& now) {
   Tables& t = *tables_;
   TRY(valid_selector(selector, false));
   const Place place = TRY(t.resolve_or_explain(selector));
@@ -174,6 +186,7 @@ Result<EntryInfo> Catalog::pin(const Selector& selector, bool pinned) {
         t.drop_idle_sets_of(at->second);
     }
     t.wake();
+    t.make_room(now);
   }
   return reply;
 }

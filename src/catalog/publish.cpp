@@ -51,6 +51,7 @@ void become_resident(Tables& tables, Entry& entry, const Summary& summary, const
   entry.total_bytes = std::max(entry.total_bytes, entry.done_bytes);
   entry.done_bytes = entry.total_bytes;
   entry.since_unix_ns = now.unix_ns;
+  Tables::use(entry, now);
 }
 
 }  // namespace
@@ -61,6 +62,8 @@ Result<> Catalog::publish_begin(SessionId session, EntryId load, PublishRequest 
   Entry& entry = *loading;
   if (entry.load->sealing)
     return fail(Code::busy, "load {} is being published already", std::to_underlying(load));
+  if (entry.load->room != nullptr)
+    return fail(Code::busy, "load {} waits for memory", std::to_underlying(load));
   TRY(valid_fingerprint(request.fingerprint));
   TRY(valid_aliases(request.aliases));
   if (entry.segments == 0)
@@ -86,6 +89,7 @@ Result<Publication> Catalog::publish_done(EntryId load, const Summary& summary, 
   if (summary.fingerprint != entry.fingerprint) {
     const std::string said = entry.fingerprint;
     t.end_load(entry, now);
+    t.make_room(now);
     return fail(Code::mismatch, "the manifest's fingerprint is {}, published as {}",
                 summary.fingerprint, said);
   }
@@ -94,6 +98,8 @@ Result<Publication> Catalog::publish_done(EntryId load, const Summary& summary, 
   const std::vector<std::string> aliases = texts(entry.aliases);
   const std::vector<Waiter*> waiters = t.unload(entry);
   if (resident != nullptr) {
+    resident->keep_alive = std::max(resident->keep_alive, entry.keep_alive);
+    Tables::use(*resident, now);
     t.release(entry);
     t.content.add_aliases(*resident, aliases);
     if (resident->source_digest.empty()) resident->source_digest = summary.source_digest;
@@ -116,6 +122,7 @@ Result<Publication> Catalog::publish_done(EntryId load, const Summary& summary, 
   }
   if (Line* line = t.find_line(destination.claim.line)) t.tidy(*line);
   t.take_over(waiters, now);
+  t.make_room(now);
   return reply;
 }
 
@@ -124,6 +131,7 @@ Result<> Catalog::publish_failed(EntryId load, const Now& now) {
   const auto at = t.loads.find(load);
   if (at == t.loads.end() || !at->second->load->sealing) return not_loading(load);
   t.end_load(*at->second, now);
+  t.make_room(now);
   return {};
 }
 

@@ -21,7 +21,7 @@ BeginRequest rank_of(std::uint32_t rank, std::uint32_t world, std::string name =
 TEST(PublishTest, NothingIsAttachableBeforeTheSecondStep) {
   Bench bench;
   const EntryId load = bench.granted(1, wanting("m"));
-  ASSERT_TRUE(bench.catalog.reserve(SessionId{1}, load, std::vector<std::uint64_t>{kGiB}));
+  ASSERT_TRUE(bench.reserve(1, load, {kGiB}));
   EXPECT_EQ(bench.attach(2, named("m")).error().code, Code::busy);
   ASSERT_TRUE(bench.catalog.publish_begin(SessionId{1}, load, {fingerprint(1), {"a"}}));
   EXPECT_EQ(bench.attach(2, named("m")).error().code, Code::busy);
@@ -39,7 +39,7 @@ TEST(PublishTest, NothingIsAttachableBeforeTheSecondStep) {
 TEST(PublishTest, LoaderThatDiesBetweenTheStepsLeavesNothing) {
   Bench bench;
   const EntryId load = bench.granted(1, wanting("m"));
-  ASSERT_TRUE(bench.catalog.reserve(SessionId{1}, load, std::vector<std::uint64_t>{kGiB}));
+  ASSERT_TRUE(bench.reserve(1, load, {kGiB}));
   ASSERT_TRUE(bench.catalog.publish_begin(SessionId{1}, load, {fingerprint(1), {"a"}}));
   bench.catalog.session_closed(SessionId{1}, bench.now);
   auto late = bench.catalog.publish_done(load, {fingerprint(1), {}, 1}, bench.now);
@@ -57,7 +57,7 @@ TEST(PublishTest, FailedCheckPassesTheRightOn) {
   auto waiting = wanting("m", {"a"});
   waiting.wait = true;
   ASSERT_TRUE(bench.begin(2, waiting));
-  ASSERT_TRUE(bench.catalog.reserve(SessionId{1}, load, std::vector<std::uint64_t>{kGiB}));
+  ASSERT_TRUE(bench.reserve(1, load, {kGiB}));
   ASSERT_TRUE(bench.catalog.publish_begin(SessionId{1}, load, {fingerprint(1), {}}));
   ASSERT_TRUE(bench.catalog.publish_failed(load, bench.now));
   const auto answers = bench.taken<Answer>();
@@ -71,7 +71,7 @@ TEST(PublishTest, OtherFingerprintThanAnnouncedIsAMismatch) {
   auto wanted = wanting("m");
   wanted.fingerprint = fingerprint(1);
   const EntryId load = bench.granted(1, wanted);
-  ASSERT_TRUE(bench.catalog.reserve(SessionId{1}, load, std::vector<std::uint64_t>{kGiB}));
+  ASSERT_TRUE(bench.reserve(1, load, {kGiB}));
   auto said = bench.catalog.publish_begin(SessionId{1}, load, {fingerprint(2), {}});
   ASSERT_FALSE(said);
   EXPECT_EQ(said.error().code, Code::mismatch);
@@ -111,9 +111,9 @@ TEST(PublishTest, ReplaceIsANewGenerationAndTheOldOneGoesWithItsLastReader) {
   auto old = bench.attach(3, named("m", 1));
   ASSERT_TRUE(old);
   EXPECT_EQ(old->entry.fingerprint, fingerprint(1));
-  ASSERT_TRUE(bench.catalog.detach(SessionId{2}, reader->lease));
+  ASSERT_TRUE(bench.catalog.detach(SessionId{2}, reader->lease, bench.now));
   EXPECT_TRUE(bench.taken<ReleaseMemory>().empty());
-  ASSERT_TRUE(bench.catalog.detach(SessionId{3}, old->lease));
+  ASSERT_TRUE(bench.catalog.detach(SessionId{3}, old->lease, bench.now));
   EXPECT_EQ(bench.taken<ReleaseMemory>().size(), 1U);
   EXPECT_EQ(bench.attach(3, named("m", 1)).error().code, Code::not_found);
 }

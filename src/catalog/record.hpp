@@ -3,6 +3,7 @@
 // both ends of each reference. Nothing here is seen outside of this folder.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -81,6 +82,7 @@ struct Load {
   Rate rate;
   Time told{};                   // when those who wait were last told how far it is
   std::vector<Waiter*> waiters;  // for the right to load, first come first
+  Waiter* room = nullptr;        // its own request for memory, while that waits
 };
 
 struct Entry {
@@ -101,6 +103,10 @@ struct Entry {
   std::uint64_t done_bytes = 0;
   std::uint64_t total_bytes = 0;
   std::int64_t since_unix_ns = 0;
+  std::int64_t used_unix_ns = 0;  // when `used` was
+  Time used{};                    // last attached to or detached from, else published
+  Time guarded{};                 // a reader of it died: kept until then
+  std::chrono::nanoseconds keep_alive{0};
   Text form;
   std::string fingerprint;  // of a load: what begin() said; empty: unknown
   std::string structure;
@@ -164,6 +170,14 @@ struct DrainWait {
   std::vector<Entry*> left;
 };
 
+struct RoomWait {
+  Entry* load = nullptr;
+  std::vector<std::uint64_t> segment_bytes;
+  std::uint64_t bytes = 0;
+  bool promised = false;  // its room is free or being given back, and nobody else's
+  std::vector<MadeRoom> evicted;
+};
+
 /// A request that waits.
 struct Waiter {
   SessionId session{};
@@ -171,7 +185,7 @@ struct Waiter {
   Time since{};
   Time deadline{};
   Time told{};  // its last Progress
-  std::variant<BeginWait, EntryWait, DrainWait> what;
+  std::variant<BeginWait, EntryWait, DrainWait, RoomWait> what;
 };
 
 }  // namespace wc::catalog

@@ -9,11 +9,11 @@
 #include <utility>
 #include <vector>
 
-#include "catalog/reference_state.hpp"
+#include "catalog/reference_room.hpp"
 
 namespace wc::catalog {
 
-class Model : public ModelState {
+class Model : public RoomModel {
  public:
   // "granted", "resident NAME GENERATION", "wait ID", or the name of a code.
   std::string decide(std::uint64_t session, const Wanted& w) {
@@ -21,6 +21,7 @@ class Model : public ModelState {
       if (e->draining) return "busy";
       MPlace at = adopt(w, e->id);
       if (at.error != Code::ok) return std::string(name_of(at.error));
+      use(content_of(w, false)->id);
       return format("resident {} {}", w.name, set(at.set)->generation);
     }
     if (MEntry* e = content_of(w, true)) return format("wait {}", e->id);
@@ -42,6 +43,7 @@ class Model : public ModelState {
   std::string begin(std::uint64_t session, std::uint64_t request, const Wanted& w) {
     if (w.wait && waits_of(session) >= kWaits) return "exhausted";
     std::string said = decide(session, w);
+    if (said == "granted" || said.starts_with("resident") || said.starts_with("wait")) make_room();
     if (!said.starts_with("wait ")) return said;
     if (!w.wait) return "busy";
     waits.push_back({session, request, MWait::begin, w, std::stoi(said.substr(5)), {}, {}});
@@ -50,6 +52,11 @@ class Model : public ModelState {
 
   void end_load(int id, bool release = true) {
     std::vector<MWait> redecide;
+    std::erase_if(waits, [&](const MWait& w) {
+      const bool mine = w.kind == MWait::room && w.behind == id;
+      if (mine) answers.push_back({w.session, w.request, "cancelled"});
+      return mine;
+    });
     std::erase_if(waits, [&](const MWait& w) {
       const bool mine = w.kind == MWait::begin && w.behind == id;
       if (mine) redecide.push_back(w);
@@ -77,6 +84,7 @@ class Model : public ModelState {
       if (!each.loading && found(each) && each.wanted.content == e.wanted.content) twin = &each;
     }
     const int to = twin != nullptr ? twin->id : id;
+    use(to);
     if (twin != nullptr) {
       twin->known_alias = true;
       erase_entry(id);
@@ -96,6 +104,7 @@ class Model : public ModelState {
     }
     sweep();
     end_load(id, false);
+    make_room();
     return said;
   }
 
@@ -157,6 +166,7 @@ class Model : public ModelState {
       end_load(id);
     }
     wake();
+    make_room();
     return format("evicted {} {} {}", rows, bytes, held);
   }
 
@@ -170,6 +180,7 @@ class Model : public ModelState {
     for (int id : meant(c, at)) entry(id)->pinned = pinned;
     sweep();
     wake();
+    if (!pinned) make_room();
     return "ok";
   }
   std::string drain(std::uint64_t session, std::uint64_t request, const Chosen& c) {
@@ -200,7 +211,19 @@ class Model : public ModelState {
     return "ok";
   }
 
-  void end_lease(int id) {
+  std::string keep_alive(const Chosen& c, std::uint64_t keep) {
+    const MPlace at = resolve(c);
+    if (at.error != Code::ok) return std::string(name_of(at.error));
+    for (int id : meant(c, at)) entry(id)->keep = keep;
+    make_room();
+    return "ok";
+  }
+
+  void end_lease(int id, bool died) {
+    MLease lease = *find(leases, id);
+    MEntry& held = *entry(set(lease.set)->members[lease.rank]);
+    held.used = now;
+    if (died) held.guarded = std::max(held.guarded, now + kProtectionS);
     std::erase_if(leases, [&](const MLease& l) { return l.id == id; });
     std::erase_if(waits, [&](MWait& w) {
       std::erase_if(w.drained, [&](int each) { return leases_on(each) == 0; });
@@ -211,18 +234,21 @@ class Model : public ModelState {
     sweep();
     wake();
   }
-  void expire(std::uint64_t now) {
+  void expire() {
     std::erase_if(waits, [&](const MWait& w) {
       if (w.deadline <= now) answers.push_back({w.session, w.request, "timed_out"});
       return w.deadline <= now;
     });
+    make_room();
   }
   bool cancel(std::uint64_t session, std::uint64_t request) {
-    return std::erase_if(waits, [&](const MWait& w) {
-             const bool meant = w.session == session && w.request == request;
-             if (meant) answers.push_back({session, request, "cancelled"});
-             return meant;
-           }) != 0;
+    const bool found = std::erase_if(waits, [&](const MWait& w) {
+                         const bool meant = w.session == session && w.request == request;
+                         if (meant) answers.push_back({session, request, "cancelled"});
+                         return meant;
+                       }) != 0;
+    make_room();
+    return found;
   }
   void close(std::uint64_t session) {
     std::erase_if(waits, [&](const MWait& w) { return w.session == session; });
@@ -235,7 +261,8 @@ class Model : public ModelState {
     for (const MLease& l : leases) {
       if (l.session == session) own.push_back(l.id);
     }
-    for (int id : own) end_lease(id);
+    for (int id : own) end_lease(id, true);
+    make_room();
   }
 };
 

@@ -37,6 +37,7 @@ class ModelState {
     bool loading = true, sealing = false, known_fingerprint = false, known_alias = false;
     std::uint64_t fingerprint_order = 0, alias_order = 0, bytes = 0;
     bool pinned = false, draining = false;
+    std::uint64_t used = 0, guarded = 0, keep = 0;  // in seconds
   };
   struct MSet {
     std::string name;
@@ -53,12 +54,13 @@ class ModelState {
   };
   struct MWait {
     std::uint64_t session, request;
-    enum Kind { begin, entry, drain } kind;
+    enum Kind { begin, entry, drain, room } kind;
     Wanted wanted;
     int behind;
     Chosen chosen;
     std::vector<int> drained;
-    std::uint64_t deadline = UINT64_MAX;
+    std::uint64_t deadline = UINT64_MAX, bytes = 0;
+    bool promised = false;
   };
   struct MAnswer {
     std::uint64_t session, request;
@@ -76,7 +78,7 @@ class ModelState {
   std::vector<MLease> leases;
   std::vector<MWait> waits;
   std::map<std::string, std::uint64_t> counters;
-  std::uint64_t budget = 0, releasing = 0, switches = 0, order = 0;
+  std::uint64_t budget = 0, releasing = 0, now = 1, switches = 0, order = 0;
   int next = 1;
   // What the last step should have led to.
   std::vector<MAnswer> answers;
@@ -91,11 +93,6 @@ class ModelState {
   }
   std::uint64_t waits_of(std::uint64_t session) {
     return count(waits, [&](const MWait& w) { return w.session == session; });
-  }
-  std::uint64_t used() {
-    std::uint64_t sum = releasing;
-    for (const MEntry& e : entries) sum += e.bytes;
-    return sum;
   }
 
   MPlace resolve(const Chosen& c) {

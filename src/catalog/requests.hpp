@@ -24,12 +24,15 @@ struct BeginRequest {
   std::string source;                // for people
   std::uint64_t total_bytes = 0;     // expected, for those who wait
   std::uint32_t publisher_uid = 0;   // as the kernel says
+  std::uint64_t capacity_bytes = 0;  // of the device, as its loader sees it; 0: unknown
   std::uint32_t rank = 0;
   std::uint32_t world = 1;
   std::uint8_t transport = 0;
   bool replace = false;
   bool wait = false;             // else `busy` where somebody is loading it
   std::optional<Time> deadline;  // of the wait; none: kMaxWait
+  std::chrono::nanoseconds keep_alive{
+      0};  // see EntryInfo; of what is resident the longer one counts
 };
 
 /// The right to load: until it is published or abandoned, or the session ends.
@@ -43,12 +46,29 @@ struct Resident {
 };
 using Decision = std::variant<Granted, Resident>;
 
+/// Further segments of a load.
+struct ReserveRequest {
+  EntryId load = EntryId::none;
+  std::vector<std::uint64_t> segment_bytes;
+  /// Until when to wait for room that others hold; none: not at all. What only has to be given back
+  /// is waited for in any case.
+  std::optional<Time> room_deadline;
+};
+
+/// What was evicted to make room: one name of it.
+struct MadeRoom {
+  std::string name;
+  std::uint64_t generation = 0;  // 0: it lacked ranks
+  std::uint64_t bytes = 0;       // on the device that needed room
+};
+
 /// What reserve() added to the load.
 struct Reservation {
   std::uint16_t first_segment = 0;  // index of the first of the new ones
   std::uint16_t segments = 0;       // new ones
   std::uint64_t bytes = 0;          // of the new ones
   std::uint64_t total_bytes = 0;    // of the load's, old and new
+  std::vector<MadeRoom> evicted;    // for it
 };
 
 struct PublishRequest {

@@ -22,7 +22,8 @@ class Scenario {
   explicit Scenario(std::function<std::uint32_t(std::uint32_t)> choose)
       : choose_(std::move(choose)) {
     model_.budget = 40;
-    (void)catalog_.set_budget("cpu", model_.budget);
+    (void)catalog_.set_budget("cpu", model_.budget, now());
+    catalog_.set_protection(std::chrono::seconds(Model::kProtectionS));
     for (std::uint64_t& session : sessions_) open(session);
   }
 
@@ -76,6 +77,7 @@ class Scenario {
   void wait();
   void evict();
   void pin();
+  void keep_alive();
   void drain();
   void expire_or_cancel();
   void reconnect();
@@ -103,26 +105,14 @@ class Scenario {
 };
 
 inline std::string Scenario::step() {
-  static constexpr std::array<Step, 20> kSteps = {&Scenario::begin,
-                                                  &Scenario::begin,
-                                                  &Scenario::begin,
-                                                  &Scenario::reserve,
-                                                  &Scenario::publish,
-                                                  &Scenario::publish,
-                                                  &Scenario::publish,
-                                                  &Scenario::publish,
-                                                  &Scenario::abandon,
-                                                  &Scenario::attach,
-                                                  &Scenario::attach,
-                                                  &Scenario::detach,
-                                                  &Scenario::wait,
-                                                  &Scenario::evict,
-                                                  &Scenario::pin,
-                                                  &Scenario::drain,
-                                                  &Scenario::expire_or_cancel,
-                                                  &Scenario::reconnect,
-                                                  &Scenario::release,
-                                                  &Scenario::reserve};
+  static constexpr std::array<Step, 21> kSteps = {
+      &Scenario::begin,      &Scenario::begin,   &Scenario::begin,
+      &Scenario::reserve,    &Scenario::publish, &Scenario::publish,
+      &Scenario::publish,    &Scenario::publish, &Scenario::abandon,
+      &Scenario::attach,     &Scenario::attach,  &Scenario::detach,
+      &Scenario::wait,       &Scenario::evict,   &Scenario::pin,
+      &Scenario::keep_alive, &Scenario::drain,   &Scenario::expire_or_cancel,
+      &Scenario::reconnect,  &Scenario::release, &Scenario::reserve};
   said_ = "nothing";
   (this->*kSteps[choose_(kSteps.size())])();
   if (difference_.empty()) compare_effects();
@@ -137,6 +127,8 @@ inline void Scenario::compare_answer(const Answer& answer, const Model::MAnswer&
     real_[expected.load] = granted->load;
   } else if (const auto* resident = std::get_if<Resident>(&answer.what)) {
     actual = format("resident {} {}", resident->entry.name, resident->entry.generation);
+  } else if (std::holds_alternative<Reservation>(answer.what)) {
+    actual = "reserved";
   } else if (const auto* entry = std::get_if<EntryInfo>(&answer.what)) {
     actual = expected.text == "drained" ? "drained" : format("entry {}", entry->generation);
   } else {

@@ -92,7 +92,9 @@ inline void Scenario::reserve() {
     const auto [session, load] = cancelled_.back();
     said_ = "reserve for a cancelled load";
     const std::vector<std::uint64_t> one = {1};
-    expect(code(catalog_.reserve(SessionId{session}, load, one)), std::string("cancelled"));
+    expect(code(catalog_.reserve(SessionId{session}, RequestId{++last_request_}, {load, one, {}},
+                                 now())),
+           std::string("cancelled"));
     expect(catalog_.abandon(SessionId{session}, load, now()).has_value(), true);
     cancelled_.pop_back();
     return;
@@ -105,20 +107,29 @@ inline void Scenario::reserve() {
   std::string expected = "ok";
   if (session != load->session) {
     expected = "not_found";
-  } else if (load->sealing) {
+  } else if (load->sealing || model_.waits_for_room(load->id)) {
     expected = "busy";
-  } else if (model_.used() + bytes > model_.budget) {
-    expected = "exhausted";
   }
-  auto reply =
-      catalog_.reserve(SessionId{session}, real_[load->id], std::vector<std::uint64_t>{bytes});
-  expect(code(reply), expected);
-  if (!reply) return;
-  if (one_in(8)) {
-    catalog_.reserve_failed(real_[load->id], *reply);
-  } else {
-    load->bytes += bytes;
+  const std::uint64_t deadline = now_s_ + 1 + choose_(60);
+  const bool patient = one_in(2);
+  const int id = load->id;  // the model's entries move
+  ++last_request_;
+  if (expected == "ok") expected = model_.reserve(session, last_request_, id, bytes, patient);
+  ReserveRequest request{real_[id], {bytes}, {}};
+  if (patient) request.room_deadline = Time{} + std::chrono::seconds(deadline);
+  auto reply = catalog_.reserve(SessionId{session}, RequestId{last_request_}, request, now());
+  std::string actual = code(reply);
+  if (reply && !*reply) actual = "wait";
+  expect(actual, expected);
+  if (!difference_.empty() || !reply) return;
+  if (!*reply) {
+    if (!model_.waits.back().promised) wait_until(deadline, true);
+    return;
   }
+  if (!one_in(8)) return;
+  catalog_.reserve_failed(real_[id], **reply, now());
+  model_.entry(id)->bytes -= bytes;
+  model_.make_room();
 }
 
 inline void Scenario::publish() {
@@ -130,8 +141,9 @@ inline void Scenario::publish() {
     said_ = format("publish_begin {}", load->wanted.name);
     auto reply = catalog_.publish_begin(SessionId{load->session}, real_[id],
                                         {digest, {format("a{}", load->wanted.content)}});
-    expect(code(reply), std::string(load->bytes != 0 ? "ok" : "invalid_argument"));
-    if (load->bytes == 0) return;
+    const bool waits = model_.waits_for_room(id);
+    expect(code(reply), std::string(waits ? "busy" : load->bytes == 0 ? "invalid_argument" : "ok"));
+    if (load->bytes == 0 || waits) return;
     load->sealing = true;
     load->fingerprint_order = ++model_.order;  // indexed anew
     if (!std::exchange(load->known_alias, true)) load->alias_order = model_.order;
@@ -140,6 +152,7 @@ inline void Scenario::publish() {
     said_ = format("publish_failed {}", load->wanted.name);
     expect(code(catalog_.publish_failed(real_[id], now())), std::string("ok"));
     model_.end_load(id);
+    model_.make_room();
   } else {
     said_ = format("publish_done {} content {}", load->wanted.name, load->wanted.content);
     auto reply = catalog_.publish_done(real_[id], {digest, {}, 1}, now());
@@ -160,6 +173,7 @@ inline void Scenario::abandon() {
   const int id = load->id;
   expect(code(catalog_.abandon(SessionId{load->session}, real_[id], now())), std::string("ok"));
   model_.end_load(id);
+  model_.make_room();
 }
 
 inline void Scenario::attach() {
@@ -173,6 +187,7 @@ inline void Scenario::attach() {
   expect(reply->entry.generation, model_.set(at.set)->generation);
   expect(reply->entry.id, real_[model_.entry_at(at)]);
   model_.leases.push_back({session, at.set, at.rank, model_.next++});
+  model_.use(model_.entry_at(at));
   real_leases_[model_.leases.back().id] = reply->lease;
 }
 
@@ -182,9 +197,10 @@ inline void Scenario::detach() {
   const Model::MLease lease = model_.leases[at];
   said_ = "detach";
   const LeaseId real = real_leases_[lease.id];
-  expect(code(catalog_.detach(SessionId{lease.session}, real)), std::string("ok"));
-  expect(code(catalog_.detach(SessionId{lease.session}, real)), std::string("not_found"));
-  model_.end_lease(lease.id);
+  expect(code(catalog_.detach(SessionId{lease.session}, real, now())), std::string("ok"));
+  expect(code(catalog_.detach(SessionId{lease.session}, real, now())), std::string("not_found"));
+  model_.end_lease(lease.id, false);
+  model_.make_room();
 }
 
 inline void Scenario::wait() {
@@ -218,7 +234,17 @@ inline void Scenario::pin() {
   const Chosen c = any_chosen();
   const bool pinned = one_in(3);
   said_ = format("pin {}@{} content {} {}", c.name, c.generation, c.content, pinned);
-  expect(code(catalog_.pin(selector_of(c), pinned)), model_.pin(c, pinned));
+  expect(code(catalog_.pin(selector_of(c), pinned, now())), model_.pin(c, pinned));
+}
+
+inline void Scenario::keep_alive() {
+  const Chosen c = any_chosen();
+  const bool forever = one_in(4);
+  const std::uint64_t keep = one_in(2) ? 0 : 1 + choose_(40);
+  said_ = format("keep_alive {}@{} content {} {}", c.name, c.generation, c.content, keep);
+  const auto time = forever ? kForever : std::chrono::nanoseconds(std::chrono::seconds(keep));
+  expect(code(catalog_.keep_alive(selector_of(c), time, now())),
+         model_.keep_alive(c, forever ? UINT64_MAX : keep));
 }
 
 inline void Scenario::drain() {
@@ -245,15 +271,16 @@ inline void Scenario::expire_or_cancel() {
     const auto at = choose_(static_cast<std::uint32_t>(model_.waits.size()));
     const Model::MWait wait = model_.waits[at];
     said_ = format("cancel {}", wait.request);
-    expect(catalog_.cancel(SessionId{wait.session}, RequestId{wait.request}), true);
-    expect(catalog_.cancel(SessionId{wait.session}, RequestId{wait.request}), false);
+    expect(catalog_.cancel(SessionId{wait.session}, RequestId{wait.request}, now()), true);
+    expect(catalog_.cancel(SessionId{wait.session}, RequestId{wait.request}, now()), false);
     model_.cancel(wait.session, wait.request);
     return;
   }
   now_s_ += choose_(10);
+  model_.now = now_s_;
   said_ = format("expire at {}", now_s_);
   catalog_.expire(now());
-  model_.expire(now_s_);
+  model_.expire();
   const auto next = catalog_.next_deadline();
   expect(next.has_value(), !model_.waits.empty());
 }
@@ -272,10 +299,11 @@ inline void Scenario::release() {
   if (due_.empty()) return;
   const auto [entry, bytes] = *due_.begin();
   said_ = "released";
-  expect(code(catalog_.released(entry)), std::string("ok"));
-  expect(code(catalog_.released(entry)), std::string("not_found"));
+  expect(code(catalog_.released(entry, now())), std::string("ok"));
+  expect(code(catalog_.released(entry, now())), std::string("not_found"));
   model_.releasing -= bytes;
   due_.erase(entry);
+  model_.make_room();
 }
 
 }  // namespace wc::catalog

@@ -163,11 +163,19 @@ void Tables::release(Entry& entry) {
   entries.erase(entry.id);
 }
 
-void Tables::end_lease(LeaseId id) {
+void Tables::use(Entry& entry, const Now& now) {
+  entry.used = now.steady;
+  entry.used_unix_ns = now.unix_ns;
+}
+
+// A reader that died is about to come back: what it read is wanted then.
+void Tables::end_lease(LeaseId id, bool died, const Now& now) {
   const Place place = leases.find(id)->place;
   leases.remove(id);
   Set& set = *place.set;
   Entry& entry = place.entry();
+  use(entry, now);
+  if (died) entry.guarded = std::max(entry.guarded, now.steady + protection);
   --place.member().leases;
   --set.leases;
   if (--entry.leases == 0) drained(entry);

@@ -85,6 +85,14 @@ EntryInfo Tables::content_info(const Entry& entry) const {
   out.segments = entry.segments;
   out.transport = entry.transport;
   out.pinned = entry.pinned;
+  out.used_unix_ns = entry.used_unix_ns;
+  out.keep_alive = entry.keep_alive;
+  if (entry.keep_alive == kForever) {
+    out.kept_until_unix_ns = INT64_MAX;
+  } else if (const Time end = kept_until(entry); end > entry.used) {
+    const std::chrono::nanoseconds more = end - entry.used;
+    out.kept_until_unix_ns = entry.used_unix_ns + more.count();
+  }
   return out;
 }
 

@@ -17,6 +17,7 @@
 #include "catalog/effects.hpp"
 #include "catalog/generations.hpp"
 #include "catalog/lease_table.hpp"
+#include "catalog/limits.hpp"
 #include "catalog/record.hpp"
 #include "catalog/wait_table.hpp"
 
@@ -69,6 +70,8 @@ struct Tables {
       changed;  // names for wake(): what they, or their content, mean is another thing
   std::uint64_t next_id = 1;  // of entries and sets
   std::uint64_t switches = 0;
+  std::chrono::nanoseconds protection = kProtection;
+  Time room_looked{};  // for room, so that the end of a protection is looked at once
   Text raw = std::make_shared<const std::string>("raw");
 
   // ---- tables.cpp: records and what is told about them ----
@@ -94,7 +97,8 @@ struct Tables {
   void drop_idle_sets_of(const Entry& entry);
   void settle(Entry& entry);
   void release(Entry& entry);
-  void end_lease(LeaseId id);
+  void end_lease(LeaseId id, bool died, const Now& now);
+  static void use(Entry& entry, const Now& now);
 
   // ---- adopt.cpp: content comes under a name ----
   [[nodiscard]] Result<> free_of_other_content(const Claim& claim, const Content& claimed);
@@ -114,6 +118,14 @@ struct Tables {
   void end_load(Entry& entry, const Now& now);
   [[nodiscard]] std::vector<Waiter*> unload(Entry& entry);
   void take_over(const std::vector<Waiter*>& waiters, const Now& now);
+
+  // ---- room.cpp: memory of a device ----
+  /// Nothing: it would have to wait. Evicts what it takes if that is enough.
+  std::optional<Reservation> find_room(RoomWait& wanted, const Now& now);
+  [[nodiscard]] Error no_room(const RoomWait& wanted, const Now& now) const;
+  /// Something may have become free: answers those who wait for room.
+  void make_room(const Now& now);
+  [[nodiscard]] std::optional<Time> next_protection_end() const;
 
   // ---- wait.cpp: requests that wait ----
   template <typename Reply>
@@ -151,6 +163,11 @@ struct Subject {
 [[nodiscard]] Result<> valid_selector(const Selector& selector, bool may_be_empty);
 [[nodiscard]] Result<> valid_aliases(std::span<const std::string> aliases);
 [[nodiscard]] Result<> valid_fingerprint(std::string_view text);
+
+/// Until then the entry is not evicted to make room, pins and leases apart.
+[[nodiscard]] Time kept_until(const Entry& entry);
+/// What is longer than kMaxKeepAlive is for ever, so that adding it never overflows.
+[[nodiscard]] std::chrono::nanoseconds valid_keep_alive(std::chrono::nanoseconds time);
 
 /// For messages: `"x"`, `"x@3"`, `"@3f"`, `a checkpoint of 3 aliases`.
 [[nodiscard]] std::string describe(const Selector& selector);

@@ -59,9 +59,16 @@ class Bench {
     if (!reply || !*reply || !std::holds_alternative<Granted>(**reply)) return EntryId::none;
     return std::get<Granted>(**reply).load;
   }
+  /// Room that is there at once. Errors: as Catalog::reserve; busy where it would have to wait.
+  Result<Reservation> reserve(std::uint64_t by, EntryId load, std::vector<std::uint64_t> sizes) {
+    auto made =
+        TRY(catalog.reserve(session(by), request(1'000), {load, std::move(sizes), {}}, now));
+    if (!made) return fail(Code::busy, "it waits for room");
+    return *std::move(made);
+  }
   Result<Publication> publish(std::uint64_t by, EntryId load, unsigned content,
                               std::uint64_t bytes = kGiB, std::string source_digest = {}) {
-    TRY(catalog.reserve(session(by), load, std::vector<std::uint64_t>{bytes}));
+    TRY(reserve(by, load, {bytes}));
     TRY(catalog.publish_begin(session(by), load, {fingerprint(content), {}}));
     return catalog.publish_done(load, {fingerprint(content), std::move(source_digest), 1}, now);
   }

@@ -15,7 +15,9 @@ bool may_come(const Error& error) {
   return error.code == Code::not_found || error.code == Code::busy;
 }
 
-std::string subject_of(const Tables& tables, const Waiter& waiter) {
+std::string subject_of(const Tables& tables, const Waiter& waiter, const Now& now) {
+  if (const auto* room = std::get_if<RoomWait>(&waiter.what))
+    return format("room: {}", tables.no_room(*room, now).message);
   if (const auto* begin = std::get_if<BeginWait>(&waiter.what))
     return format("\"{}\": {}", begin->wanted.name, how_far(*begin->behind));
   if (const auto* drain = std::get_if<DrainWait>(&waiter.what)) {
@@ -38,6 +40,8 @@ void Tables::end_wait(Waiter& waiter) {
     std::erase(begin->behind->load->waiters, &waiter);
   } else if (auto* drain = std::get_if<DrainWait>(&waiter.what)) {
     for (Entry* entry : drain->left) std::erase(entry->drains, &waiter);
+  } else if (const auto* room = std::get_if<RoomWait>(&waiter.what)) {
+    room->load->load->room = nullptr;
   }
   waits.remove(sessions.at(waiter.session), waiter);
 }
@@ -126,24 +130,30 @@ Result<std::optional<EntryInfo>> Catalog::wait(SessionId session, RequestId requ
   return std::nullopt;
 }
 
-bool Catalog::cancel(SessionId session, RequestId request) {
+bool Catalog::cancel(SessionId session, RequestId request, const Now& now) {
   Waiter* waiter = tables_->waits.find(session, request);
   if (waiter == nullptr) return false;
   tables_->answer(*waiter, Error{Code::cancelled, "the wait was cancelled", {}});
+  tables_->make_room(now);
   return true;
 }
 
-std::optional<Time> Catalog::next_deadline() const { return tables_->waits.next_deadline(); }
+std::optional<Time> Catalog::next_deadline() const {
+  const auto wait = tables_->waits.next_deadline();
+  const auto protection = tables_->next_protection_end();
+  return wait && protection ? std::min(*wait, *protection) : wait ? wait : protection;
+}
 
 void Catalog::expire(const Now& now) {
   Tables& t = *tables_;
   while (Waiter* waiter = t.waits.expired(now.steady)) {
     Error error{Code::timed_out,
                 format("timed out after {} waiting for {}",
-                       format_duration(now.steady - waiter->since), subject_of(t, *waiter)),
+                       format_duration(now.steady - waiter->since), subject_of(t, *waiter, now)),
                 {}};
     t.answer(*waiter, std::move(error));
   }
+  t.make_room(now);
 }
 
 }  // namespace wc::catalog

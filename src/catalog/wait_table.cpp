@@ -32,6 +32,8 @@ Waiter& WaitTable::add(Session& session, Waiter waiter) {
   session.waits.push_back(&added);
   if (const auto* wait = std::get_if<EntryWait>(&added.what)) {
     list_of(wait->selector).push_back(&added);
+  } else if (std::holds_alternative<RoomWait>(added.what)) {
+    for_room_.push_back(&added);
   }
   return added;
 }
@@ -43,6 +45,8 @@ void WaitTable::remove(Session& session, Waiter& waiter) {
     std::vector<Waiter*>& list = list_of(wait->selector);
     std::erase(list, &waiter);
     if (list.empty() && !wait->selector.name.empty()) by_name_.erase(wait->selector.name);
+  } else if (std::holds_alternative<RoomWait>(waiter.what)) {
+    std::erase(for_room_, &waiter);
   }
   waiters_.erase(Key{waiter.session, waiter.request});
 }

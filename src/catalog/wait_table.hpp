@@ -29,6 +29,8 @@ class WaitTable {
   /// Who waits for an entry of the name, and who does by content alone; first come first.
   [[nodiscard]] std::vector<Waiter*> by_name(std::string_view name) const;
   [[nodiscard]] std::vector<Waiter*> by_content() const { return by_content_; }
+  /// Who waits for memory, first come first.
+  [[nodiscard]] const std::vector<Waiter*>& for_room() const { return for_room_; }
 
   [[nodiscard]] std::optional<Time> next_deadline() const;
   /// The first whose deadline has come.
@@ -49,6 +51,7 @@ class WaitTable {
   std::set<std::pair<Time, Waiter*>> deadlines_;
   std::unordered_map<std::string, std::vector<Waiter*>, TextHash, std::equal_to<>> by_name_;
   std::vector<Waiter*> by_content_;
+  std::vector<Waiter*> for_room_;
 };
 
 }  // namespace wc::catalog

@@ -111,6 +111,7 @@ Result<daemon::ServeOptions> options_of(const ServeRequest& request) {
     auto budget = TRY(budget_of(text));
     options.budgets.push_back(std::move(budget));
   }
+  options.keep_after_death = request.keep_after_death;
   options.log_level = level_named(request.log_level);
   return options;
 }

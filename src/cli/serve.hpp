@@ -2,6 +2,7 @@
 // public header.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <functional>
 #include <string>
@@ -18,6 +19,7 @@ struct ServeRequest {
   std::vector<std::string> budgets;        // DEVICE=SIZE
   std::vector<std::string> allow_read;     // USER or @GROUP, by name or number
   std::vector<std::string> allow_publish;  // the same
+  std::chrono::nanoseconds keep_after_death = std::chrono::minutes(10);
   std::string log_level = "info";
 };
 

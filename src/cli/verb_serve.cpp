@@ -77,7 +77,12 @@ Verb serve_verb() {
                      "A user, or @GROUP, that may publish too; may be given again");
   verb.options.texts("--budget", "DEVICE=SIZE", asked->request.budgets,
                      "How much it may keep on a device, like cpu=64GiB; may be given again for "
-                     "another one (default: nine tenths of the machine's memory)");
+                     "another one (default: of cpu, nine tenths of what the machine has and the "
+                     "control groups allow; of a GPU, no limit but its own). Where it is reached, "
+                     "entries that nobody uses make room, the least recently used first");
+  verb.options.duration("--keep-after-death", asked->request.keep_after_death,
+                        "How long an entry makes no room for others after a reader of it died "
+                        "instead of detaching (default: 10m)");
   verb.options.choice("--log-level", {"debug", "info", "warning", "error"},
                       asked->request.log_level, "What is logged (default: info)");
   verb.run = [asked](Call& call) -> Result<> {

@@ -7,6 +7,7 @@
 #include "base/units.hpp"
 #include "daemon/convert.hpp"
 #include "daemon/dispatch.hpp"
+#include "daemon/handlers.hpp"
 #include "daemon/log.hpp"
 
 namespace wc::daemon {
@@ -177,7 +178,7 @@ void Core::job_over(catalog::EntryId entry) {
   --stored->jobs;
   if (!stored->given_back || stored->jobs > 0) return;
   helper_.release(store_.take(entry), [this, entry] {
-    const auto released = catalog_.released(entry);
+    const auto released = catalog_.released(entry, now());
     if (!released) report(Level::error, "released what was not: {}", released.error().message);
     settle();
     holds_.end_unused(catalog_.devices());
@@ -234,6 +235,11 @@ void Core::carry_out(catalog::Answer& effect) {
     load = std::move(begun->second);
     begins.erase(begun);
   }
+  if (auto* reservation = std::get_if<catalog::Reservation>(&effect.what)) {
+    room_made(*this, *to, request, std::move(*reservation));
+    return;
+  }
+  client_of(*to).reserves.erase(request);
   if (const auto* grant = std::get_if<catalog::Granted>(&effect.what)) {
     granted(*to, request, grant->load, std::move(load));
   } else if (const auto* resident = std::get_if<catalog::Resident>(&effect.what)) {
@@ -263,6 +269,14 @@ void Core::carry_out(catalog::CancelLoad& effect) {
   if (client == clients_.end()) return;
   const auto load = client->second.loads.find(effect.load);
   if (load != client->second.loads.end()) load->second.cancelled = true;
+}
+
+void Core::carry_out(catalog::EvictedForRoom& effect) {
+  for (const catalog::MadeRoom& each : effect.evicted) {
+    report(Level::info, "evicted \"{}@{}\" ({}): nobody used it, and \"{}\" needs {} on \"{}\"",
+           each.name, each.generation, format_bytes(each.bytes), effect.name,
+           format_bytes(effect.needed_bytes), effect.device);
+  }
 }
 
 void Core::arm_deadline() {

@@ -32,11 +32,23 @@ struct Load {
   bool cancelled = false;
 };
 
+/// What one Reserve asks for, while room and memory are being made.
+struct Reserving {
+  catalog::SessionId session{};
+  std::uint64_t request = 0;
+  catalog::EntryId load = catalog::EntryId::none;
+  std::vector<std::uint64_t> sizes;              // of further segments
+  std::optional<catalog::Reservation> segments;  // nothing: not yet, or only a manifest
+  bool manifest = false;
+  std::uint64_t manifest_bytes = 0;
+};
+
 /// A connection with what it has under way.
 struct Client {
   std::unique_ptr<Session> session;
   std::map<catalog::EntryId, Load> loads;
-  std::map<std::uint64_t, Load> begins;  // what waiting requests will be granted
+  std::map<std::uint64_t, Load> begins;         // what waiting requests will be granted
+  std::map<std::uint64_t, Reserving> reserves;  // what waits for room
   std::size_t refused_descriptors = 0;
 };
 
@@ -100,6 +112,7 @@ class Core final : public SessionOwner {
   void carry_out(catalog::Answer& effect);
   void carry_out(catalog::Progress& effect);
   void carry_out(catalog::CancelLoad& effect);
+  static void carry_out(catalog::EvictedForRoom& effect);
   void arm_deadline();
   void dispose_some();
   void refuse_descriptors(Session& session, std::vector<Fd> descriptors);

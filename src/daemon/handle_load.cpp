@@ -13,17 +13,6 @@ namespace wc::daemon {
 namespace {
 
 using catalog::EntryId;
-using catalog::Reservation;
-
-// What one Reserve asks for, while its memory is being made.
-struct Reserving {
-  catalog::SessionId session{};
-  std::uint64_t request = 0;
-  EntryId load = EntryId::none;
-  std::optional<Reservation> segments;  // nothing: only a manifest
-  bool manifest = false;
-  std::uint64_t manifest_bytes = 0;
-};
 
 // The descriptors that Reserved carries, if they are still there when it is sent.
 SendQueue::Descriptors reserved_descriptors(Store& store, const Reserving& what) {
@@ -72,7 +61,7 @@ void keep(Core& core, StoredEntry& stored, const Reserving& what, std::vector<Fd
 void reserve_failed(Core& core, StoredEntry& stored, const Reserving& what) {
   if (!what.segments) return;
   stored.segments.resize(what.segments->first_segment);
-  core.catalog().reserve_failed(what.load, *what.segments);
+  core.catalog().reserve_failed(what.load, *what.segments, core.now());
   if (stored.segments.empty() && !stored.given_back) core.dispose(core.store().take(what.load));
 }
 
@@ -113,20 +102,36 @@ Result<> check_reserve(Call& call, const fb::ReserveT& message, const StoredEntr
   return call.core.room_for_descriptors(2 * (message.segments.size() + 1));
 }
 
-// Accounts the segments and makes their places in the store.
-Result<Reservation> account(Call& call, EntryId load, memory::Transport transport,
-                            const std::vector<std::uint64_t>& sizes) {
-  const Reservation reservation = TRY(call.core.catalog().reserve(call.session.id(), load, sizes));
-  Store& store = call.core.store();
-  StoredEntry* stored = store.find(load);
+// The places of the new segments in the store.
+void make_places(Core& core, const Reserving& what, memory::Transport transport) {
+  Store& store = core.store();
+  StoredEntry* stored = store.find(what.load);
   if (stored == nullptr) {
     StoredEntry fresh;
     fresh.transport = transport;
-    fresh.owner = call.session.id();
-    stored = &store.add(load, std::move(fresh));
+    fresh.owner = what.session;
+    stored = &store.add(what.load, std::move(fresh));
   }
-  for (const std::uint64_t bytes : sizes) stored->segments.push_back({bytes, 0, {}});
-  return reservation;
+  for (const std::uint64_t bytes : what.sizes) stored->segments.push_back({bytes, 0, {}});
+}
+
+// There is room: host memory and the manifest come from the helper.
+void make_memory(Core& core, Session& session, const Load& granted, const Reserving& what) {
+  if (what.segments) {
+    make_places(core, what, granted.transport);
+    core.holds().want(granted.device);
+  }
+  const bool host = granted.transport == memory::Transport::host_fd;
+  const std::vector<std::uint64_t> none;
+  const auto& sizes = host ? what.sizes : none;
+  if (sizes.empty() && !what.manifest) {
+    send_reserved(core, session, what);
+    return;
+  }
+  ++core.store().find(what.load)->jobs;
+  core.helper().reserve(sizes, what.manifest_bytes, [&core, what](Result<HelperClient::Done> done) {
+    reserve_answered(core, what, std::move(done));
+  });
 }
 
 }  // namespace
@@ -176,23 +181,31 @@ Result<> handle(Call& call, const fb::ReserveT& message) {
   what.load = load;
   what.manifest = message.manifest_bytes > 0;
   what.manifest_bytes = message.manifest_bytes;
-  if (!message.segments.empty()) {
-    what.segments = TRY(account(call, load, granted->transport, message.segments));
-    call.core.holds().want(granted->device);
+  what.sizes = message.segments;
+  if (!what.sizes.empty()) {
+    const auto now = call.core.now();
+    what.segments = TRY(call.core.catalog().reserve(what.session, catalog::RequestId{call.request},
+                                                    {load, what.sizes, {}}, now));
+    if (!what.segments) {
+      call.core.client_of(call.session).reserves[call.request] = std::move(what);
+      return {};
+    }
   }
-  const bool host = granted->transport == memory::Transport::host_fd;
-  const std::vector<std::uint64_t> none;
-  const auto& sizes = host ? message.segments : none;
-  if (sizes.empty() && !what.manifest) {
-    send_reserved(call.core, call.session, what);
-    return {};
-  }
-  ++call.core.store().find(load)->jobs;
-  call.core.helper().reserve(sizes, message.manifest_bytes,
-                             [&core = call.core, what](Result<HelperClient::Done> done) {
-                               reserve_answered(core, what, std::move(done));
-                             });
+  make_memory(call.core, call.session, *granted, what);
   return {};
+}
+
+void room_made(Core& core, Session& session, std::uint64_t request,
+               catalog::Reservation reservation) {
+  auto& reserves = core.client_of(session).reserves;
+  const auto found = reserves.find(request);
+  if (found == reserves.end()) return;
+  Reserving what = std::move(found->second);
+  reserves.erase(found);
+  what.segments = std::move(reservation);
+  const auto granted = core.load_of(session, what.load);
+  if (!granted) return session.send_failure(request, granted.error());
+  make_memory(core, session, **granted, what);
 }
 
 Result<> handle(Call& call, const fb::SupplyT& message) {

@@ -19,7 +19,8 @@ Result<> handle(Call& call, const fb::EvictT& message) {
 }
 
 Result<> handle(Call& call, const fb::PinT& message) {
-  const auto entry = TRY(call.core.catalog().pin(to_catalog(message.selector), message.pinned));
+  const auto entry =
+      TRY(call.core.catalog().pin(to_catalog(message.selector), message.pinned, call.core.now()));
   send_entry(call, entry);
   return {};
 }

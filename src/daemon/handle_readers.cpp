@@ -16,7 +16,8 @@ Result<> handle(Call& call, const fb::AttachT& message) {
   const catalog::EntryId id = attached.entry.id;
   const StoredEntry* stored = call.core.store().find(id);
   if (stored == nullptr) {
-    static_cast<void>(call.core.catalog().detach(call.session.id(), attached.lease));
+    static_cast<void>(
+        call.core.catalog().detach(call.session.id(), attached.lease, call.core.now()));
     return fail(Code::internal, "entry {} of \"{}\" has no memory", static_cast<std::uint64_t>(id),
                 attached.entry.name);
   }
@@ -40,7 +41,8 @@ Result<> handle(Call& call, const fb::AttachT& message) {
 }
 
 Result<> handle(Call& call, const fb::DetachT& message) {
-  TRY(call.core.catalog().detach(call.session.id(), catalog::LeaseId{message.lease}));
+  TRY(call.core.catalog().detach(call.session.id(), catalog::LeaseId{message.lease},
+                                 call.core.now()));
   call.session.send(call.request, fb::DoneT());
   return {};
 }
@@ -61,8 +63,8 @@ Result<> handle(Call& call, const fb::WaitT& message) {
 }
 
 Result<> handle(Call& call, const fb::CancelT& message) {
-  static_cast<void>(
-      call.core.catalog().cancel(call.session.id(), catalog::RequestId{message.request}));
+  static_cast<void>(call.core.catalog().cancel(
+      call.session.id(), catalog::RequestId{message.request}, call.core.now()));
   call.session.send(call.request, fb::DoneT());
   return {};
 }

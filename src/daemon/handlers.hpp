@@ -24,6 +24,10 @@ struct Call {
 /// The answer `Entry`.
 void send_entry(Call& call, const catalog::EntryInfo& entry);
 
+/// A Reserve that waited for room has it (handle_load.cpp).
+void room_made(Core& core, Session& session, std::uint64_t request,
+               catalog::Reservation reservation);
+
 // readers (handle_readers.cpp)
 Result<> handle(Call& call, const fb::AttachT& message);
 Result<> handle(Call& call, const fb::DetachT& message);

@@ -33,15 +33,19 @@ Result<std::string> new_epoch() {
   return epoch;
 }
 
-Result<> set_budgets(catalog::Catalog& catalog, const std::vector<DeviceBudget>& budgets) {
+Result<> set_budgets(catalog::Catalog& catalog, const std::vector<DeviceBudget>& budgets,
+                     const catalog::Now& now) {
   const bool cpu_given = std::ranges::any_of(
       budgets, [](const DeviceBudget& budget) { return budget.device == "cpu"; });
   if (!cpu_given) {
-    const std::uint64_t total = TRY(memory::total_memory());
-    TRY(catalog.set_budget("cpu", total / 10 * 9));
+    const auto allowed = TRY(memory::allowed_memory());
+    const std::uint64_t bytes = allowed.bytes / 10 * 9;
+    TRY(catalog.set_budget("cpu", bytes, now, format("nine tenths of {}", allowed.limit)));
+    report(Level::info, "keeps {} of host memory at most: nine tenths of {} ({})",
+           format_bytes(bytes), allowed.limit, format_bytes(allowed.bytes));
   }
   for (const DeviceBudget& budget : budgets) {
-    TRY(catalog.set_budget(budget.device, budget.bytes));
+    TRY(catalog.set_budget(budget.device, budget.bytes, now));
   }
   return {};
 }
@@ -74,7 +78,8 @@ class Server {
     core.epoch = TRY(new_epoch());
     core.software = "weightcache " WEIGHTCACHE_VERSION;
     core_ = std::make_unique<Core>(loop_, *helper_, std::move(core));
-    TRY(set_budgets(core_->catalog(), options_.budgets));
+    core_->catalog().set_protection(options_.keep_after_death);
+    TRY(set_budgets(core_->catalog(), options_.budgets, core_->now()));
     signal_watch_ = TRY(loop_.watch(signals_.descriptor(), EPOLLIN, on_signal_));
     Listener::Options listener;
     listener.policy = policy;

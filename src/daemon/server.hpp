@@ -2,6 +2,7 @@
 // before (arguments, detaching) and after (the exit status) is the caller's.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <filesystem>
 #include <functional>
@@ -13,6 +14,7 @@
 
 #include "base/log.hpp"
 #include "base/result.hpp"
+#include "catalog/limits.hpp"
 #include "daemon/access_policy.hpp"
 #include "daemon/limits.hpp"
 
@@ -34,8 +36,11 @@ struct ServeOptions {
   std::filesystem::path socket;  // in a directory that is the daemon's alone
   std::optional<gid_t> group;    // may enter the directory too, and read
   AccessPolicy::Lists access;    // who else may read or publish; where empty, nobody reaches it
-  /// The cpu's default is nine tenths of the machine's memory; a GPU's, no limit but its own.
+  /// The cpu's default is nine tenths of what the machine has and the control groups allow, the
+  /// least; a GPU's, no limit but its own.
   std::vector<DeviceBudget> budgets;
+  /// How long an entry makes no room for others after a reader of it died instead of detaching.
+  std::chrono::nanoseconds keep_after_death = catalog::kProtection;
   Limits limits;
   Level log_level = Level::info;
   /// Called once, from the event loop's thread, when a client that connects is answered: for

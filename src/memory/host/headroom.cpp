@@ -58,4 +58,16 @@ Result<> check_file_limit(std::uint64_t bytes, const SystemFacts& facts) {
 
 Result<std::uint64_t> total_memory(const SystemFacts& facts) { return meminfo("MemTotal:", facts); }
 
+Result<Headroom> allowed_memory(const SystemFacts& facts) {
+  const std::uint64_t total = TRY(meminfo("MemTotal:", facts));
+  Headroom least = {.bytes = total, .limit = "MemTotal"};
+  const auto limits = TRY(memory_limits(facts.root));
+  for (const GroupLimit& limit : limits) {
+    if (limit.limit_bytes >= least.bytes) continue;
+    least = {.bytes = limit.limit_bytes,
+             .limit = format("{} of control group \"{}\"", limit.limit, limit.group)};
+  }
+  return least;
+}
+
 }  // namespace wc::memory

@@ -32,4 +32,8 @@ struct Headroom {
 /// MemTotal. Errors: io.
 [[nodiscard]] Result<std::uint64_t> total_memory(const SystemFacts& facts = {});
 
+/// How much it could have of an idle machine: the least of MemTotal and of the limits of the groups
+/// above this process. Errors: io.
+[[nodiscard]] Result<Headroom> allowed_memory(const SystemFacts& facts = {});
+
 }  // namespace wc::memory
