@@ -74,7 +74,8 @@ void wait_until_given_back(weightcache::Connection& connection) {
   while (std::ranges::any_of(connection.status().devices, busy)) std::this_thread::yield();
 }
 
-void bench_one(weightcache::Connection& connection, const std::string& path, int rounds) {
+void bench_one(weightcache::Connection& connection, const std::string& path, int rounds,
+               bool digest) {
   double best = 0;
   double best_fill = 0;
   std::string line;
@@ -83,6 +84,7 @@ void bench_one(weightcache::Connection& connection, const std::string& path, int
     weightcache::LoadOptions options;
     options.device = "cuda:0";
     options.name = "bench-load";
+    options.no_digest = !digest;
     const auto loaded = connection.load(path, options);
     if (loaded.outcome != WC_LOADED) {
       fmt::print(stderr, "gpu_load: \"{}\" was {}\n", path, loaded.outcome_name());
@@ -95,8 +97,8 @@ void bench_one(weightcache::Connection& connection, const std::string& path, int
     (void)connection.evict("bench-load", true);
     wait_until_given_back(connection);
   }
-  fmt::print("{:<44} {:>6.1f} GB {:>8.1f} GB/s {:>10.1f} GB/s   rounds:{}\n", path,
-             static_cast<double>(bytes) / 1e9, best, best_fill, line);
+  fmt::print("{:<44} {:<7} {:>6.1f} GB {:>8.1f} GB/s {:>10.1f} GB/s   rounds:{}\n", path,
+             digest ? "digest" : "none", static_cast<double>(bytes) / 1e9, best, best_fill, line);
 }
 
 }  // namespace
@@ -115,9 +117,13 @@ int main(int argc, char** argv) {
     weightcache::ConnectOptions options;
     options.socket = argv[1];
     weightcache::Connection connection(options);
-    fmt::print("{:<44} {:>9} {:>13} {:>15}\n", "checkpoint", "read", "whole load",
+    fmt::print("{:<44} {:<7} {:>9} {:>13} {:>15}\n", "checkpoint", "digest", "read", "whole load",
                "of it, filling");
-    for (int at = 3; at < argc; ++at) bench_one(connection, argv[at], std::atoi(argv[2]));
+    for (int at = 3; at < argc; ++at) {
+      for (const bool digest : {false, true}) {
+        bench_one(connection, argv[at], std::atoi(argv[2]), digest);
+      }
+    }
   } catch (const weightcache::error& failed) {
     fmt::print(stderr, "gpu_load: {}: {}\n", wc_error_name(failed.code()), failed.what());
     return 1;

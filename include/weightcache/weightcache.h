@@ -362,9 +362,11 @@ typedef struct wc_load_options {
   wc_progress_function progress;
   void* user;
   wc_cancellation* cancellation;
+  int32_t no_digest;     /* read without digesting: faster, and known by its files' names, sizes and
+                            times alone; see wc_load */
 } wc_load_options;
 #define WC_LOAD_OPTIONS_INIT \
-  {sizeof(wc_load_options), NULL, NULL, NULL, 0, 0, 0, 0, 0, 0, 0, 0, NULL, NULL, NULL}
+  {sizeof(wc_load_options), NULL, NULL, NULL, 0, 0, 0, 0, 0, 0, 0, 0, NULL, NULL, NULL, 0}
 
 enum { WC_LOADED = 0, WC_ALREADY_RESIDENT = 1, WC_PREPARED = 2 };
 /* "loaded", "already_resident", "prepared". Static. */
@@ -383,6 +385,8 @@ typedef struct wc_load_info {
 
 /* Makes a checkpoint (a directory, a single file, `org/name` in the hub's cache) resident and
  * published, or finds it so: unchanged files cost a few stat calls and no reading.
+ * With `no_digest` its fingerprint's source is a source_id made of the files' receipts: a copy of
+ * the same bytes elsewhere, or a load with digests, is another source to the daemon.
  * Errors: WC_CORRUPT (file, tensor, rule, numbers), WC_ALREADY_EXISTS, WC_EXHAUSTED, WC_NOT_FOUND,
  * WC_BUSY, WC_CANCELLED, ...: nothing half-loaded is ever published. */
 WC_API int wc_load(wc_connection* connection, const char* source, const wc_load_options* options,
@@ -534,6 +538,8 @@ typedef struct wc_device_status {
   uint64_t budget_bytes;
   uint64_t loading_bytes;
   uint64_t releasing_bytes;
+  uint64_t total_bytes;  /* of the device; 0: unknown here (a GPU, and no NVML) */
+  uint64_t used_bytes;   /* of them, by everybody */
 } wc_device_status;
 typedef struct wc_status_info {
   size_t struct_size;
@@ -571,6 +577,47 @@ WC_API int wc_drain(wc_connection* connection, const wc_selector* selector, int 
  * it (a supervisor, readers). Both numbers say what happens. */
 WC_API int wc_stop(wc_connection* connection, int drop, uint64_t* kept_bytes,
                    uint64_t* dropped_bytes);
+
+/* ---- doctor ---------------------------------------------------------------------------------- */
+
+/* A warning costs speed or will surprise; a problem means that something does not work. */
+enum { WC_SEVERITY_OK = 0, WC_SEVERITY_WARNING = 1, WC_SEVERITY_PROBLEM = 2 };
+/* "ok", "warning", "problem". Static; "unknown" for a number that is none. */
+WC_API const char* wc_severity_name(int severity);
+
+typedef struct wc_finding {
+  size_t struct_size;
+  const char* area;   /* "driver", "gpu", "transport", "limits", "memory", "kernel", "container",
+                         "daemon" */
+  const char* check;  /* "persistence_mode": stable, for scripts */
+  const char* device; /* the UUID that it is about; "" the machine */
+  int32_t severity;   /* WC_SEVERITY_* */
+  const char* text;   /* what is so */
+  const char* advice; /* what to change; "" nothing */
+} wc_finding;
+typedef struct wc_gpu_info {
+  size_t struct_size;
+  const char* device;       /* its UUID */
+  const char* name;
+  int32_t ordinal;          /* this process's; -1: hidden from it */
+  int32_t persistence_mode; /* 1 on, 0 off, -1 unknown */
+  int32_t mig_mode;
+  int32_t used_known;       /* 0: used_bytes says nothing */
+  uint64_t total_bytes;
+  uint64_t used_bytes;      /* by everybody */
+} wc_gpu_info;
+typedef struct wc_diagnosis wc_diagnosis;
+/* Looks at this machine, from this process: driver, GPUs, transports, limits, memory, kernel,
+ * container, daemon. `options` (as of wc_connect, may be NULL) says how the daemon is reached; that
+ * none is there is a finding, no error. Makes no CUDA context; takes a second or less. */
+WC_API int wc_doctor(const wc_connect_options* options, wc_diagnosis** out);
+WC_API size_t wc_diagnosis_count(const wc_diagnosis* diagnosis);
+/* Views into the diagnosis. Errors: WC_INVALID_ARGUMENT (index). */
+WC_API int wc_diagnosis_at(const wc_diagnosis* diagnosis, size_t index, wc_finding* out);
+/* Every GPU of the machine that can be known of, also those that this process can't use. */
+WC_API size_t wc_diagnosis_gpu_count(const wc_diagnosis* diagnosis);
+WC_API int wc_diagnosis_gpu_at(const wc_diagnosis* diagnosis, size_t index, wc_gpu_info* out);
+WC_API void wc_diagnosis_free(wc_diagnosis* diagnosis);
 
 /* ---- checkpoints on disk --------------------------------------------------------------------- */
 

@@ -436,6 +436,7 @@ struct LoadOptions : Patience {
   bool replace = false;
   bool no_wait = false;
   bool compat = false, allow_trailing = false, follow_symlinks = false;
+  bool no_digest = false;  // see wc_load_options
   int tier = WC_TIER_AUTO;
   std::uint32_t threads = 0;
 };
@@ -594,6 +595,7 @@ struct Status {
   struct Device {
     std::string device;
     std::uint64_t bytes = 0, budget_bytes = 0, loading_bytes = 0, releasing_bytes = 0;
+    std::uint64_t total_bytes = 0, used_bytes = 0;  // of the device; 0: unknown
   };
   std::string epoch, software;
   std::int32_t pid = 0;
@@ -690,6 +692,7 @@ class Connection {
     c.compat = options.compat ? 1 : 0;
     c.allow_trailing = options.allow_trailing ? 1 : 0;
     c.follow_symlinks = options.follow_symlinks ? 1 : 0;
+    c.no_digest = options.no_digest ? 1 : 0;
     c.tier = options.tier;
     c.threads = options.threads;
     c.wait_ns = detail::ns(options.wait);
@@ -767,7 +770,7 @@ class Connection {
     for (std::size_t i = 0; i < info.devices; ++i) {
       const auto device = detail::read<wc_device_status>(wc_status_device_at, status.get(), i);
       out.devices.push_back({device.device, device.bytes, device.budget_bytes, device.loading_bytes,
-                             device.releasing_bytes});
+                             device.releasing_bytes, device.total_bytes, device.used_bytes});
     }
     return out;
   }

@@ -162,6 +162,7 @@ LoadOptions = _struct(
         ("progress", Progress),
         ("user", c_void_p),
         ("cancellation", c_void_p),
+        ("no_digest", c_int32),
     ],
 )
 LoadInfo = _struct(

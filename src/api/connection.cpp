@@ -6,9 +6,8 @@
 #include "api/structs.hpp"
 
 namespace wc::api {
-namespace {
 
-Result<client::ConnectOptions> options_of(const wc_connect_options* given) {
+Result<client::ConnectOptions> connect_options_of(const wc_connect_options* given) {
   const auto known = TRY(take_struct_or_default(given, "wc_connect_options"));
   client::ConnectOptions options;
   options.socket = text_or_empty(known.socket);
@@ -21,7 +20,6 @@ Result<client::ConnectOptions> options_of(const wc_connect_options* given) {
   return options;
 }
 
-}  // namespace
 }  // namespace wc::api
 
 using wc::Result;
@@ -54,7 +52,7 @@ int wc_connect(const wc_connect_options* options, wc_connection** out) {
   return guarded([&]() -> Result<> {
     TRY(required(out, "out"));
     *out = nullptr;
-    const auto known = TRY(wc::api::options_of(options));
+    const auto known = TRY(wc::api::connect_options_of(options));
     auto session = TRY(wc::client::Connection::connect(known));
     auto devices = std::make_shared<wc::api::Devices>();
     *out = new wc_connection{std::move(session), std::move(devices)};

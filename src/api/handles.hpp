@@ -38,4 +38,7 @@ namespace wc::api {
   return cancellation == nullptr ? nullptr : cancellation->inner.get();
 }
 
+/// Of a struct that may be NULL. Errors: invalid_argument, unsupported.
+[[nodiscard]] Result<client::ConnectOptions> connect_options_of(const wc_connect_options* given);
+
 }  // namespace wc::api

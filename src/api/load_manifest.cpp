@@ -29,7 +29,7 @@ Result<> add_files(const LoadedCheckpoint& loaded, manifest::Builder& builder) {
     manifest::FileOptions file;
     file.name = shards[i].name;
     file.bytes = receipt.size_bytes;
-    file.digest = loaded.digests[i];
+    if (!loaded.digests.empty()) file.digest = loaded.digests[i];
     file.device = receipt.device;
     file.inode = receipt.inode;
     file.mtime_ns = receipt.mtime_ns;

@@ -19,7 +19,7 @@ namespace wc::api {
 struct LoadedCheckpoint {
   const checkpoint::Checkpoint& checkpoint;
   const load::Placement& placement;
-  std::span<const std::string> digests;  // of the shards
+  std::span<const std::string> digests;  // of the shards; none where nothing was digested
   manifest::ProvenanceOptions provenance;
 };
 

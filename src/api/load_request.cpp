@@ -39,6 +39,7 @@ Result<LoadRequest> load_request_of(const wc_connection& connection, const char*
   request.reading.follow_symlinks = known.follow_symlinks != 0;
   request.tier = static_cast<load::Tier>(known.tier);
   request.threads = known.threads;
+  request.digest = known.no_digest == 0;
   request.replace = known.replace != 0;
   request.wait = known.no_wait == 0;
   if (known.wait_ns != 0) request.wait_limit = duration_of(known.wait_ns);

@@ -26,6 +26,7 @@ struct LoadRequest {
   checkpoint::OpenOptions reading;
   load::Tier tier = load::Tier::automatic;
   unsigned threads = 0;
+  bool digest = true;
   bool replace = false;
   bool wait = true;
   std::chrono::nanoseconds wait_limit = client::kNoLimit;

@@ -27,6 +27,7 @@ Result<load::FillResult> fill(const LoadPlan& plan, client::Publication& publica
   load::FillOptions options;
   options.tier = plan.request.tier;
   options.threads = plan.request.threads;
+  options.digest = plan.request.digest;
   options.progress = [&](const load::Progress& done) {
     kill_point("load.filling");
     publication.report_progress(done.done_bytes, done.total_bytes);
@@ -57,6 +58,16 @@ std::vector<std::string> own_aliases(const LoadPlan& plan, const load::FillResul
   return {};
 }
 
+// By its bytes; without digests by the files' receipts, which this publisher vouches for: the same
+// files unchanged are the same source, and nothing else is.
+manifest::Fingerprint identity_of(const LoadPlan& plan, const load::FillResult& filled) {
+  if (plan.request.digest) return fingerprint_of(plan.checkpoint, filled.digests);
+  manifest::Fingerprint fingerprint;
+  fingerprint.source.source_id =
+      filled.leased ? receipt_alias(plan.source.survey) : weak_receipt_alias(plan.source.survey);
+  return fingerprint;
+}
+
 Result<LoadRun> steps(const LoadPlan& plan, client::Publication& publication,
                       ProgressTeller& progress) {
   const auto start = Clock::now();
@@ -71,7 +82,7 @@ Result<LoadRun> steps(const LoadPlan& plan, client::Publication& publication,
   TRY(plan.checkpoint.unchanged());
   TRY(check_unchanged(plan.source, plan.request));
 
-  const auto fingerprint = fingerprint_of(plan.checkpoint, run.filled.digests);
+  const auto fingerprint = identity_of(plan, run.filled);
   client::PublishOptions options;
   options.fingerprint = TRY(manifest::digest_of(fingerprint));
   options.aliases = own_aliases(plan, run.filled);

@@ -1,4 +1,5 @@
 // What an operator asks: who holds what, how the daemon is, and what is to go or to stay.
+#include <algorithm>
 #include <utility>
 
 #include "api/convert.hpp"
@@ -9,6 +10,7 @@
 #include "api/structs.hpp"
 #include "base/units.hpp"
 #include "client/operations.hpp"
+#include "memory/cuda/nvml.hpp"
 
 struct wc_lease_list {
   std::vector<wc::wire::fb::LeaseInfoT> leases;
@@ -16,6 +18,7 @@ struct wc_lease_list {
 
 struct wc_status {
   wc::wire::fb::StatusReportT report;
+  std::vector<wc::memory::cuda::NvmlGpu> gpus;  // where the daemon keeps something on one
 };
 
 namespace wc::api {
@@ -32,6 +35,23 @@ Result<> drain(wc_connection& connection, const Wanted& wanted, const wc_wait_op
   }));
   (void)drained;
   return {};
+}
+
+// The daemon opens no library of NVIDIA's; whoever asks it can ask that as well.
+std::vector<memory::cuda::NvmlGpu> gpus_of(const wire::fb::StatusReportT& report) {
+  const auto is_gpu = [](const auto& device) { return device->device != "cpu"; };
+  if (std::ranges::none_of(report.devices, is_gpu)) return {};
+  auto told = memory::cuda::ask_nvml();
+  return told ? std::move(told->gpus) : std::vector<memory::cuda::NvmlGpu>();
+}
+
+wc_device_status device_status_of(const wc_status& status, const wire::fb::DeviceStatusT& device) {
+  wc_device_status out = view_of(device);
+  const auto gpu = std::ranges::find(status.gpus, device.device, &memory::cuda::NvmlGpu::uuid);
+  if (gpu == status.gpus.end()) return out;
+  out.total_bytes = gpu->total_bytes;
+  out.used_bytes = gpu->used_bytes;
+  return out;
 }
 
 Result<> end_drain(wc_connection& connection, const Wanted& wanted) {
@@ -90,7 +110,8 @@ int wc_status_get(wc_connection* connection, wc_status** out) {
     TRY(required(connection, "connection"));
     auto report = TRY(wc::client::status(*connection->session));
     std::erase(report.devices, nullptr);
-    *out = new wc_status{std::move(report)};
+    auto gpus = wc::api::gpus_of(report);
+    *out = new wc_status{std::move(report), std::move(gpus)};
     return {};
   });
 }
@@ -109,7 +130,8 @@ int wc_status_device_at(const wc_status* status, size_t index, wc_device_status*
     if (index >= devices.size())
       return wc::fail(Code::invalid_argument, "there is no device {}: the daemon has {}",
                       wc::format_count(index), devices.size());
-    return give_struct(out, wc::api::view_of(*devices[index]), "wc_device_status");
+    return give_struct(out, wc::api::device_status_of(*status, *devices[index]),
+                       "wc_device_status");
   });
 }
 

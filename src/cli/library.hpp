@@ -27,6 +27,7 @@ using LoadResult = std::unique_ptr<wc_load_result, Freed<wc_load_result_free>>;
 using Verification = std::unique_ptr<wc_verification, Freed<wc_verification_free>>;
 using LeaseList = std::unique_ptr<wc_lease_list, Freed<wc_lease_list_free>>;
 using Status = std::unique_ptr<wc_status, Freed<wc_status_free>>;
+using Diagnosis = std::unique_ptr<wc_diagnosis, Freed<wc_diagnosis_free>>;
 using CheckpointHandle = std::unique_ptr<wc_checkpoint, Freed<wc_checkpoint_free>>;
 
 /// The calling thread's last failure.

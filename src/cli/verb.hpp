@@ -44,6 +44,7 @@ Verb unpin_verb();
 Verb drain_verb();
 Verb stop_verb();
 Verb status_verb();
+Verb doctor_verb();
 /// Its scripts are made from the verbs that it is given; the list must outlive it.
 Verb completion_verb(const std::vector<Verb>& verbs);
 

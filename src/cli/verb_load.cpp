@@ -27,6 +27,7 @@ struct Asked {
   bool compat = false;
   bool allow_trailing = false;
   bool follow_symlinks = false;
+  bool no_digest = false;
 };
 
 constexpr std::string_view kTiers[] = {"auto", "hot", "direct_uring", "direct", "buffered"};
@@ -52,6 +53,7 @@ wc_load_options options_of(const Asked& asked) {
   options.compat = asked.compat ? 1 : 0;
   options.allow_trailing = asked.allow_trailing ? 1 : 0;
   options.follow_symlinks = asked.follow_symlinks ? 1 : 0;
+  options.no_digest = asked.no_digest ? 1 : 0;
   options.tier = tier_numbered(asked.tier);
   options.threads = asked.threads;
   // To the library 0 is no limit; to people it is no waiting.
@@ -142,6 +144,9 @@ void add_options(Options& options, Asked& asked) {
       "--tier", {std::begin(kTiers), std::end(kTiers)}, asked.tier,
       "How to read the files (default: auto, by what the disk and the page cache offer)");
   options.number("--threads", asked.threads, "How many threads read (default: chosen)");
+  options.flag("--no-digest", asked.no_digest,
+               "Read without digesting: faster where the processor is the limit; the entry is then "
+               "known by its files' names, sizes and times, not by their content");
   options.flag("--compat", asked.compat,
                "Accept headers that the format allows and strict reading refuses");
   options.flag("--allow-trailing", asked.allow_trailing,

@@ -29,9 +29,17 @@ Json document_of(const wc_status_info& status, const std::vector<wc_device_statu
                                    {"bytes", device.bytes},
                                    {"budget_bytes", device.budget_bytes},
                                    {"loading_bytes", device.loading_bytes},
-                                   {"releasing_bytes", device.releasing_bytes}});
+                                   {"releasing_bytes", device.releasing_bytes},
+                                   {"total_bytes", device.total_bytes},
+                                   {"used_bytes", device.used_bytes}});
   }
   return document;
+}
+
+// By everybody, of all; "-" where it can't be told.
+std::string device_use(const wc_device_status& device) {
+  if (device.total_bytes == 0) return "-";
+  return format("{} of {}", format_bytes(device.used_bytes), format_bytes(device.total_bytes));
 }
 
 std::string table_of(const std::vector<wc_device_status>& devices, const Terminal& terminal) {
@@ -40,7 +48,8 @@ std::string table_of(const std::vector<wc_device_status>& devices, const Termina
                {.title = "LOADING", .align = Align::right, .drops = true},
                {.title = "RELEASING", .align = Align::right, .drops = true},
                {.title = "BUDGET", .align = Align::right},
-               {.title = "FREE", .align = Align::right}});
+               {.title = "FREE", .align = Align::right},
+               {.title = "DEVICE USED", .align = Align::right, .drops = true}});
   for (const auto& device : devices) {
     const std::uint64_t used = device.bytes + device.loading_bytes + device.releasing_bytes;
     const std::uint64_t budget = device.budget_bytes;  // 0: no limit but the device's own
@@ -49,7 +58,8 @@ std::string table_of(const std::vector<wc_device_status>& devices, const Termina
                {format_bytes(device.loading_bytes)},
                {format_bytes(device.releasing_bytes)},
                {budget == 0 ? "no limit" : format_bytes(budget)},
-               {budget == 0 ? "-" : format_bytes(budget > used ? budget - used : 0)}});
+               {budget == 0 ? "-" : format_bytes(budget > used ? budget - used : 0)},
+               {device_use(device)}});
   }
   return table.render(terminal);
 }
@@ -92,7 +102,8 @@ Verb status_verb() {
   Verb verb{.name = "status", .summary = "tell how the daemon is, and what each device holds"};
   verb.description =
       "The daemon's process, socket and own memory, and for each device how much is resident and "
-      "how much the budget allows.";
+      "how much the budget allows; of a GPU also how much of it everybody uses, where NVIDIA's "
+      "management library can be asked.";
   verb.examples = {{"weightcache status", "for people"},
                    {"weightcache status --json | jq .devices", "for scripts"}};
   verb.run = [](Call& call) { return run(call); };

@@ -258,6 +258,23 @@ static void operating(void) {
   INVALID(wc_stop(NULL, 0, &kept, &dropped));
 }
 
+static void doctor(void) {
+  wc_connect_options options = WC_CONNECT_OPTIONS_INIT;
+  wc_diagnosis* diagnosis = NULL;
+  wc_finding finding = {0};
+  wc_gpu_info gpu = {0};
+  CHECK(strcmp(wc_severity_name(WC_SEVERITY_PROBLEM), "problem") == 0);
+  CHECK(strcmp(wc_severity_name(3), "unknown") == 0);
+  CHECK(strcmp(wc_severity_name(-1), "unknown") == 0);
+  INVALID(wc_doctor(NULL, NULL));
+  options.trusted_uid_count = 1; /* without the array */
+  INVALID(wc_doctor(&options, &diagnosis));
+  CHECK(wc_diagnosis_count(NULL) == 0 && wc_diagnosis_gpu_count(NULL) == 0);
+  INVALID(wc_diagnosis_at(NULL, 0, &finding));
+  INVALID(wc_diagnosis_gpu_at(NULL, 0, &gpu));
+  wc_diagnosis_free(NULL);
+}
+
 static void checkpoints(void) {
   wc_checkpoint* checkpoint = (wc_checkpoint*)&failures;
   wc_checkpoint_info info = {0};
@@ -287,6 +304,7 @@ int main(void) {
   quantization();
   publishing();
   operating();
+  doctor();
   checkpoints();
   return failures == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
 }

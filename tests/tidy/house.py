@@ -24,8 +24,9 @@ DIRECTION: dict[str, set[str]] = {
     "load": {"base", "checkpoint", "manifest", "memory"},
     "daemon": {"base", "catalog", "manifest", "memory", "memory/host", "wire"},
     "client": {"base", "manifest", "memory", "memory/host", "wire"},
+    "doctor": {"base", "client", "load", "memory", "memory/cuda", "memory/host"},
     "api": {
-        "base", "checkpoint", "client", "load", "manifest", "memory", "memory/cuda",
+        "base", "checkpoint", "client", "doctor", "load", "manifest", "memory", "memory/cuda",
         "memory/host", "wire",
     },
     "cli": {"base"},

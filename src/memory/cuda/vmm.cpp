@@ -109,6 +109,14 @@ Result<Recipe> find_recipe(const Driver& driver, const Gpu& gpu) {
   return last;
 }
 
+Result<std::uint64_t> try_exporting(const Driver& driver, const Gpu& gpu) {
+  const Recipe recipe = TRY(find_recipe(driver, gpu));
+  const std::size_t granule = TRY(granularity_of(driver, gpu));
+  const PhysicalMemory memory = TRY(create_memory(driver, granule, recipe.prop));
+  const Fd exported = TRY(export_memory(driver, memory));
+  return recipe.flags;
+}
+
 Result<std::unique_ptr<Segment>> create_segment(const Driver& driver, const Recipe& recipe,
                                                 std::uint64_t bytes) {
   PhysicalMemory memory = TRY(create_memory(driver, bytes, recipe.prop));

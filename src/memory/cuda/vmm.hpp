@@ -28,6 +28,10 @@ struct Recipe {
 /// be made here), exhausted, device.
 [[nodiscard]] Result<Recipe> find_recipe(const Driver& driver, const Gpu& gpu);
 
+/// Makes one granule and exports it, without a context (driver 580: about 4 MiB of the GPU's memory
+/// for a moment): whether segments can be had here, and their flags. Errors: as find_recipe.
+[[nodiscard]] Result<std::uint64_t> try_exporting(const Driver& driver, const Gpu& gpu);
+
 /// Errors: exhausted, device; the caller adds how much was free.
 [[nodiscard]] Result<std::unique_ptr<Segment>> create_segment(const Driver& driver,
                                                               const Recipe& recipe,

@@ -106,4 +106,16 @@ Result<Fd> reserve_host(std::uint64_t bytes, const ReserveOptions& options) {
   return fd;
 }
 
+Result<> try_huge_pages() {
+  const Fd fd = TRY(make_memfd("weightcache-trial"));
+  if (::ftruncate(fd.get(), static_cast<off_t>(kHugePageBytes)) != 0) {
+    return fail_errno("ftruncate of a memfd to {}", format_bytes(kHugePageBytes));
+  }
+  const Mapping mapped = map_for_collapse(fd, kHugePageBytes);
+  if (mapped.size() == 0) return fail(Code::unsupported, "no address space for a trial");
+  TRY(allocate(fd, {0, kPage}));
+  if (::madvise(mapped.data(), kHugePageBytes, kCollapse) == 0) return {};
+  return fail_os(Code::unsupported, errno, "madvise(MADV_COLLAPSE)");
+}
+
 }  // namespace wc::memory

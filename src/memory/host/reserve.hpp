@@ -28,4 +28,8 @@ struct ReserveOptions {
 /// nothing is left reserved.
 [[nodiscard]] Result<Fd> reserve_host(std::uint64_t bytes, const ReserveOptions& options = {});
 
+/// Whether host memory gets huge pages here: tries it on one. Errors: unsupported, io (the trial
+/// itself failed).
+[[nodiscard]] Result<> try_huge_pages();
+
 }  // namespace wc::memory

@@ -54,15 +54,6 @@ std::size_t count_used(int gpu) {
   return used;
 }
 
-std::string hex(const CuUuid& uuid) {
-  std::string text = "GPU-";
-  for (std::size_t at = 0; at < sizeof(uuid.bytes); ++at) {
-    if (at == 4 || at == 6 || at == 8 || at == 10) text += '-';
-    text += wc::format("{:02x}", static_cast<unsigned char>(uuid.bytes[at]));
-  }
-  return text;
-}
-
 // As the driver reads CUDA_VISIBLE_DEVICES: the first name that is none ends the list.
 std::vector<int> visible_from(const char* filter) {
   std::vector<int> gpus;
@@ -123,6 +114,15 @@ CuUuid gpu_uuid(int gpu) {
   uuid.bytes[1] = 0x1a;
   uuid.bytes[15] = static_cast<char>(gpu);
   return uuid;
+}
+
+std::string hex(const CuUuid& uuid) {
+  std::string text = "GPU-";
+  for (std::size_t at = 0; at < sizeof(uuid.bytes); ++at) {
+    if (at == 4 || at == 6 || at == 8 || at == 10) text += '-';
+    text += wc::format("{:02x}", static_cast<unsigned char>(uuid.bytes[at]));
+  }
+  return text;
 }
 
 const std::vector<int>& visible_gpus() {

@@ -97,6 +97,8 @@ bool is_missing(std::string_view function);
 int gpu_count();
 std::size_t gpu_bytes();
 CuUuid gpu_uuid(int gpu);
+/// "GPU-051a0000-...".
+std::string hex(const CuUuid& uuid);
 /// The machine's GPUs in this process's order (CUDA_VISIBLE_DEVICES).
 const std::vector<int>& visible_gpus();
 bool vmm_supported();
