@@ -40,8 +40,6 @@ using std::chrono::nanoseconds;
 using weightcache::Connection;
 
 constexpr std::size_t kTensors = 36'000;
-constexpr std::uint64_t kMiB = std::uint64_t{1} << 20;
-constexpr std::uint64_t kGiB = std::uint64_t{1} << 30;
 
 class Bench {
  public:

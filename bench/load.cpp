@@ -26,8 +26,6 @@
 namespace wc::bench {
 namespace {
 
-constexpr std::uint64_t kMiB = std::uint64_t{1} << 20;
-
 [[noreturn]] void give_up(const Error& error) {
   std::cerr << name_of(error.code) << ": " << error.message << "\n";
   std::exit(1);

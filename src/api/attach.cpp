@@ -49,12 +49,6 @@ wc_tensor tensor_of(const wc_attachment& attachment, std::uint32_t index) {
   return out;
 }
 
-Result<> check_index(std::size_t index, std::size_t count, std::string_view what) {
-  if (index < count) return {};
-  return fail(Code::invalid_argument, "there is no {} {}: the entry has {}", what,
-              format_count(index), format_count(count));
-}
-
 // The elements are shorter or longer than the struct is here, and lie where no wc_tensor may.
 void give_other_size(const wc_attachment& attachment, std::uint32_t first, std::uint32_t count,
                      wc_tensor* out) {
@@ -227,7 +221,7 @@ int wc_attachment_tensor_at(const wc_attachment* attachment, size_t index, wc_te
   }
   return guarded([&]() -> Result<> {
     TRY(required(attachment, "attachment"));
-    TRY(wc::api::check_index(index, wc::api::tensor_count(attachment), "tensor"));
+    TRY(wc::api::check_index(index, wc::api::tensor_count(attachment), "tensor", "entry"));
     const auto tensor = wc::api::tensor_of(*attachment, static_cast<std::uint32_t>(index));
     return give_struct(out, tensor, "wc_tensor");
   });
@@ -286,7 +280,7 @@ size_t wc_attachment_segment_count(const wc_attachment* attachment) {
 int wc_attachment_segment_at(const wc_attachment* attachment, size_t index, wc_segment* out) {
   return guarded([&]() -> Result<> {
     TRY(required(attachment, "attachment"));
-    TRY(wc::api::check_index(index, attachment->segments.size(), "segment"));
+    TRY(wc::api::check_index(index, attachment->segments.size(), "segment", "entry"));
     const auto at = static_cast<std::uint32_t>(index);
     const auto described = attachment->inner->manifest().segments()[at];
     wc_segment segment{};
@@ -305,7 +299,7 @@ int wc_attachment_attribute_at(const wc_attachment* attachment, size_t index, wc
   return guarded([&]() -> Result<> {
     TRY(required(attachment, "attachment"));
     const auto attributes = attachment->inner->manifest().attributes();
-    TRY(wc::api::check_index(index, attributes.size(), "attribute"));
+    TRY(wc::api::check_index(index, attributes.size(), "attribute", "entry"));
     const auto attribute = wc::api::attribute_of(attributes[static_cast<std::uint32_t>(index)]);
     return give_struct(out, attribute, "wc_attribute");
   });

@@ -17,12 +17,6 @@ struct wc_checkpoint {
 namespace wc::api {
 namespace {
 
-Result<> check_index(std::size_t index, std::size_t count, std::string_view what) {
-  if (index < count) return {};
-  return fail(Code::invalid_argument, "there is no {} {}: the checkpoint has {}", what,
-              format_count(index), format_count(count));
-}
-
 wc_checkpoint_info info_of(const checkpoint::Checkpoint& opened) {
   wc_checkpoint_info info{};
   info.directory = opened.directory().c_str();
@@ -88,7 +82,7 @@ int wc_checkpoint_read(const wc_checkpoint* checkpoint, wc_checkpoint_info* out)
 int wc_checkpoint_tensor_at(const wc_checkpoint* checkpoint, size_t index, wc_file_tensor* out) {
   return guarded([&]() -> Result<> {
     TRY(required(checkpoint, "checkpoint"));
-    TRY(wc::api::check_index(index, checkpoint->opened.tensors().size(), "tensor"));
+    TRY(wc::api::check_index(index, checkpoint->opened.tensors().size(), "tensor", "checkpoint"));
     return give_struct(out, wc::api::tensor_of(checkpoint->opened, index), "wc_file_tensor");
   });
 }
@@ -97,7 +91,7 @@ int wc_checkpoint_file_at(const wc_checkpoint* checkpoint, size_t index, const c
                           uint64_t* bytes) {
   return guarded([&]() -> Result<> {
     TRY(required(checkpoint, "checkpoint"));
-    TRY(wc::api::check_index(index, checkpoint->opened.shards().size(), "file"));
+    TRY(wc::api::check_index(index, checkpoint->opened.shards().size(), "file", "checkpoint"));
     const auto& shard = checkpoint->opened.shards()[index];
     if (name != nullptr) *name = shard.name.c_str();
     if (bytes != nullptr) *bytes = shard.receipt.size_bytes;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <chrono>
+#include <cstddef>
 #include <cstdint>
 #include <exception>
 #include <new>
@@ -10,6 +11,7 @@
 
 #include "api/last_error.hpp"
 #include "base/result.hpp"
+#include "base/units.hpp"
 
 namespace wc::api {
 
@@ -32,6 +34,14 @@ int guarded(Body&& body) noexcept {
 [[nodiscard]] inline Result<> required(const void* pointer, std::string_view what) {
   if (pointer == nullptr) return fail(Code::invalid_argument, "\"{}\" is NULL", what);
   return {};
+}
+
+/// Errors: invalid_argument where `index` is not below `count`. `what` is counted in `whole`.
+[[nodiscard]] inline Result<> check_index(std::size_t index, std::size_t count,
+                                          std::string_view what, std::string_view whole) {
+  if (index < count) return {};
+  return fail(Code::invalid_argument, "there is no {} {}: the {} has {}", what, format_count(index),
+              whole, format_count(count));
 }
 
 /// A text that may be NULL.

@@ -11,6 +11,10 @@
 
 namespace wc {
 
+inline constexpr std::uint64_t kKiB = std::uint64_t{1} << 10;
+inline constexpr std::uint64_t kMiB = std::uint64_t{1} << 20;
+inline constexpr std::uint64_t kGiB = std::uint64_t{1} << 30;
+
 /// 2147483648 -> "2.0 GiB"; below 1 KiB "512 B".
 [[nodiscard]] std::string format_bytes(std::uint64_t bytes);
 /// 9110454272 -> "9,110,454,272".

@@ -7,11 +7,10 @@
 #include <variant>
 #include <vector>
 
+#include "base/units.hpp"
 #include "catalog/catalog.hpp"
 
 namespace wc::catalog {
-
-inline constexpr std::uint64_t kGiB = std::uint64_t{1} << 30;
 
 /// 32 digits, different for different numbers.
 inline std::string fingerprint(unsigned number) { return format("{:032x}", number + 0xa0000000U); }

@@ -26,7 +26,7 @@ using testing::u8;
 
 const std::string kFile = file_of("{" + u8("a", 0, 4) + "}", 4);
 
-void expect_refused(const std::string& source, Code code, std::string_view message) {
+void expect_not_opened(const std::string& source, Code code, std::string_view message) {
   const auto opened = Checkpoint::open(source);
   ASSERT_FALSE(opened) << source;
   EXPECT_EQ(opened.error().code, code) << opened.error().message;
@@ -47,18 +47,18 @@ TEST(CheckpointTest, OneFileIsACheckpoint) {
 TEST(CheckpointTest, RefusesWhatIsNoCheckpoint) {
   const TempFolder folder;
   folder.write("model.bin", kFile);
-  expect_refused("", Code::invalid_argument, "no checkpoint has this name");
-  expect_refused(std::string("a\0b", 3), Code::invalid_argument, "\"a\\x00b\"");
-  expect_refused(folder / "model.bin", Code::invalid_argument,
-                 "it is neither a folder nor a file that ends in \".safetensors\"");
-  expect_refused(folder / "nothing", Code::not_found, "nothing\"");
-  expect_refused(folder / "model.bin/x", Code::not_found, "x\"");
-  expect_refused(folder / "nothing.safetensors", Code::not_found, "nothing.safetensors\"");
+  expect_not_opened("", Code::invalid_argument, "no checkpoint has this name");
+  expect_not_opened(std::string("a\0b", 3), Code::invalid_argument, "\"a\\x00b\"");
+  expect_not_opened(folder / "model.bin", Code::invalid_argument,
+                    "it is neither a folder nor a file that ends in \".safetensors\"");
+  expect_not_opened(folder / "nothing", Code::not_found, "nothing\"");
+  expect_not_opened(folder / "model.bin/x", Code::not_found, "x\"");
+  expect_not_opened(folder / "nothing.safetensors", Code::not_found, "nothing.safetensors\"");
   ASSERT_EQ(::mkfifo((folder / "pipe.safetensors").c_str(), 0600), 0);
-  expect_refused(folder / "pipe.safetensors", Code::corrupt,
-                 "\"pipe.safetensors\": it is a FIFO, not a regular file");
+  expect_not_opened(folder / "pipe.safetensors", Code::corrupt,
+                    "\"pipe.safetensors\": it is a FIFO, not a regular file");
   fs::create_symlink("gone", folder.path() / "link.safetensors");
-  expect_refused(folder / "link.safetensors", Code::not_found, "points to \"gone\"");
+  expect_not_opened(folder / "link.safetensors", Code::not_found, "points to \"gone\"");
 }
 
 TEST(CheckpointTest, FoldersAreCalledAsTheUserCallsThem) {

@@ -8,6 +8,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "checkpoint/header_case_test.hpp"
 #include "checkpoint/test_files.hpp"
 
 namespace wc::checkpoint {
@@ -19,24 +20,6 @@ using testing::length_field;
 using testing::member;
 using testing::u8;
 
-Result<Header> parse(std::string_view file, const HeaderRules& rules = {}) {
-  HeaderParser parser;
-  return parser.parse(std::as_bytes(std::span(file)), file.size(), rules);
-}
-
-void expect_refused(std::string_view file, std::string_view message,
-                    const HeaderRules& rules = {}) {
-  const auto header = parse(file, rules);
-  ASSERT_FALSE(header) << message;
-  EXPECT_EQ(header.error().code, Code::corrupt);
-  EXPECT_THAT(header.error().message, HasSubstr(std::string(message)));
-}
-
-void expect_accepted(std::string_view file, const HeaderRules& rules = {}) {
-  const auto header = parse(file, rules);
-  EXPECT_TRUE(header) << header.error().message;
-}
-
 const std::string kFields = R"("dtype":"U8","shape":[4],"data_offsets":[0,4])";
 const std::string kGood = "{" + member("a", kFields) + "}";
 
@@ -44,7 +27,7 @@ TEST(HeaderTest, ReadsNamesTypesShapesAndPlaces) {
   const std::string header = R"({"__metadata__":{"format":"pt"},)"
                              R"("b":{"dtype":"BF16","shape":[2,3],"data_offsets":[8,20]},)"
                              R"("a":{"shape":[],"data_offsets":[0,8],"dtype":"I64"}} )";
-  const auto table = parse(file_of(header, 20));
+  const auto table = parse_header(file_of(header, 20));
   ASSERT_TRUE(table) << table.error().message;
   EXPECT_EQ(table->data_offset, 8 + header.size());
   EXPECT_EQ(table->trailing_bytes, 0U);
@@ -67,7 +50,7 @@ TEST(HeaderTest, TableOutlivesItsParserAndItsBytes) {
   Result<Header> table = fail(Code::internal, "unread");
   {
     std::string file = file_of("{" + member("abc\\u0041", kFields) + "}", 4);
-    table = parse(file);
+    table = parse_header(file);
     file.assign(file.size(), '\0');
   }
   ASSERT_TRUE(table);
@@ -165,7 +148,7 @@ TEST(HeaderTest, RefusesWhatIsNotJson) {
   };
   for (const std::string& bad : texts) {
     const std::string file = length_field(bad.size()) + bad + "data";
-    const auto header = parse(file);
+    const auto header = parse_header(file);
     ASSERT_FALSE(header) << bad;
     EXPECT_EQ(header.error().code, Code::corrupt) << bad;
   }
@@ -266,7 +249,7 @@ TEST(HeaderTest, AMillionTensorsAndNotOneMore) {
     header += format(R"("{}":{{"dtype":"U8","shape":[0],"data_offsets":[0,0]}})", at);
   }
   ASSERT_LE(header.size(), 100'000'000U);
-  const auto table = parse(file_of(header + "}", 0));
+  const auto table = parse_header(file_of(header + "}", 0));
   ASSERT_TRUE(table) << table.error().message;
   EXPECT_EQ(table->tensors.size(), 1'000'000U);
   expect_refused(file_of(header + "," + u8("x", 0, 0) + "}", 0), "more than 1,000,000 tensors");

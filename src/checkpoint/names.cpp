@@ -11,7 +11,6 @@
 namespace wc::checkpoint {
 namespace {
 
-constexpr std::string_view kSuffix = ".safetensors";
 constexpr std::size_t kMaxFileNameBytes = 255;  // NAME_MAX of every file system in use
 constexpr std::size_t kListed = 8;
 
@@ -55,7 +54,7 @@ Result<> check_tensor_name(std::string_view name) {
   return {};
 }
 
-bool has_shard_suffix(std::string_view name) { return name.ends_with(kSuffix); }
+bool has_shard_suffix(std::string_view name) { return name.ends_with(kShardSuffix); }
 
 Result<> check_shard_name(std::string_view name) {
   if (name.find_first_of("/\\") != std::string_view::npos) {
@@ -72,7 +71,7 @@ Result<> check_shard_name(std::string_view name) {
   }
   if (!has_shard_suffix(name)) {
     return fail(Code::corrupt, "the shard's name {} does not end in {}", in_quotes(name),
-                in_quotes(kSuffix));
+                in_quotes(kShardSuffix));
   }
   if (name.size() > kMaxFileNameBytes) {
     return fail(Code::corrupt, "the shard's name {} is {} bytes long ({} at most)", in_quotes(name),

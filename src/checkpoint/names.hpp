@@ -24,6 +24,8 @@ inline constexpr std::size_t kMaxNameBytes = 1024;
 /// character, drive letter. Errors: corrupt.
 [[nodiscard]] Result<> check_shard_name(std::string_view name);
 
+inline constexpr std::string_view kShardSuffix = ".safetensors";
+
 [[nodiscard]] bool has_shard_suffix(std::string_view name);
 
 struct HashedName {

@@ -14,8 +14,6 @@
 namespace wc::checkpoint {
 namespace {
 
-constexpr std::string_view kSuffix = ".safetensors";
-
 Failure refused(const std::string& source, int number) {
   const Code code = number == ENOENT || number == ENOTDIR       ? Code::not_found
                     : number == EACCES                          ? Code::denied
@@ -61,13 +59,13 @@ Result<Source> resolve_file(const std::string& source, const OpenOptions& option
   std::string file = path.filename().string();
   if (!has_shard_suffix(file)) {
     return fail(Code::invalid_argument, "{}: it is neither a folder nor a file that ends in {}",
-                in_quotes(source), in_quotes(kSuffix));
+                in_quotes(source), in_quotes(kShardSuffix));
   }
   const std::string parent = path.has_parent_path() ? path.parent_path().string() : ".";
   const std::string real = TRY(real_path(parent));
   const auto hub = hub_place(real);
   Beneath folder = TRY(open_folder(real, options));
-  std::string name = file.substr(0, file.size() - kSuffix.size());
+  std::string name = file.substr(0, file.size() - kShardSuffix.size());
   if (name.empty()) name = file;
   return Source{std::move(folder), hub ? hub->name : std::move(name), std::move(file)};
 }

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "checkpoint/header.hpp"
+#include "checkpoint/header_case_test.hpp"
 #include "checkpoint/layout.hpp"
 #include "checkpoint/test_files.hpp"
 
@@ -15,23 +16,6 @@ using testing::file_of;
 using ::testing::HasSubstr;
 using testing::member;
 using testing::u8;
-
-Result<Header> parse(std::string_view file, const HeaderRules& rules = {}) {
-  HeaderParser parser;
-  return parser.parse(std::as_bytes(std::span(file)), file.size(), rules);
-}
-
-void expect_refused(std::string_view file, std::string_view message) {
-  const auto header = parse(file);
-  ASSERT_FALSE(header) << message;
-  EXPECT_EQ(header.error().code, Code::corrupt);
-  EXPECT_THAT(header.error().message, HasSubstr(std::string(message)));
-}
-
-void expect_accepted(std::string_view file) {
-  const auto header = parse(file);
-  EXPECT_TRUE(header) << header.error().message;
-}
 
 struct Parts {
   std::string_view dtype = R"("U8")";
@@ -175,7 +159,7 @@ TEST(TensorRulesTest, TensorsCoverTheDataWithoutHoleOrOverlap) {
 TEST(TensorRulesTest, TensorsWithoutBytesMayShareAPlace) {
   const std::string header = "{" + u8("z", 0, 0) + "," + u8("c", 4, 8) + "," + u8("y", 4, 4) + "," +
                              u8("b", 0, 4) + "," + u8("x", 4, 4) + "," + u8("w", 8, 8) + "}";
-  const auto table = parse(file_of(header, 8));
+  const auto table = parse_header(file_of(header, 8));
   ASSERT_TRUE(table) << table.error().message;
   std::string order;
   for (const auto& tensor : table->tensors) order += tensor.name;
@@ -185,10 +169,10 @@ TEST(TensorRulesTest, TensorsWithoutBytesMayShareAPlace) {
 TEST(TensorRulesTest, TrailingBytesArePassedOverByOrder) {
   const std::string file = file_of("{" + u8("a", 0, 4) + "}", 7);
   expect_refused(file, "3 bytes of data after the last tensor, \"a\"");
-  const auto table = parse(file, {.allow_trailing = true});
+  const auto table = parse_header(file, {.allow_trailing = true});
   ASSERT_TRUE(table) << table.error().message;
   EXPECT_EQ(table->trailing_bytes, 3U);
-  const auto empty = parse(file_of("{}", 5), {.allow_trailing = true});
+  const auto empty = parse_header(file_of("{}", 5), {.allow_trailing = true});
   ASSERT_TRUE(empty);
   EXPECT_EQ(empty->trailing_bytes, 5U);
 }

@@ -3,7 +3,7 @@
 namespace wc::cli {
 namespace {
 
-constexpr std::string_view kHead =
+constexpr std::string_view kBashHead =
     R"script(# bash completion for weightcache: weightcache completion bash
 
 # Offers the lines that begin with what is typed. compgen -W would expand them.
@@ -97,7 +97,7 @@ std::string flags(const Options& options) {
 }  // namespace
 
 std::string bash_completion(const std::vector<Verb>& verbs, const Options& common) {
-  std::string out = std::string(kHead) + values(verbs, common);
+  std::string out = std::string(kBashHead) + values(verbs, common);
   const std::string shared = flags(common) + " --help";
   std::string names;
   std::string options;

@@ -3,7 +3,7 @@
 namespace wc::cli {
 namespace {
 
-constexpr std::string_view kHead = R"script(#compdef weightcache
+constexpr std::string_view kZshHead = R"script(#compdef weightcache
 # zsh completion for weightcache: weightcache completion zsh
 
 _weightcache_names() {
@@ -26,7 +26,7 @@ _weightcache() {
 )script";
 
 // For a text between single quotes that _arguments reads: [, ] and : are its own.
-std::string quoted(std::string_view text) {
+std::string quoted_for_zsh(std::string_view text) {
   std::string out;
   for (const char byte : text) {
     if (byte == '\'') {
@@ -64,13 +64,14 @@ std::string arguments(const Options& options, std::string_view indent) {
   std::string out;
   for (const auto& option : options.all()) {
     if (option.positional) {
-      out += format(" \\\n{}'{}:{}:{}'", indent, option.required ? "" : ":", quoted(option.names),
-                    action(option));
+      out += format(" \\\n{}'{}:{}:{}'", indent, option.required ? "" : ":",
+                    quoted_for_zsh(option.names), action(option));
     } else if (option.value.empty()) {
-      out += format(" \\\n{}'{}[{}]'", indent, long_name(option), quoted(option.help));
+      out += format(" \\\n{}'{}[{}]'", indent, long_name(option), quoted_for_zsh(option.help));
     } else {
-      out += format(" \\\n{}'{}{}[{}]:{}:{}'", indent, option.repeated ? "*" : "",
-                    long_name(option), quoted(option.help), quoted(option.value), action(option));
+      out +=
+          format(" \\\n{}'{}{}[{}]:{}:{}'", indent, option.repeated ? "*" : "", long_name(option),
+                 quoted_for_zsh(option.help), quoted_for_zsh(option.value), action(option));
     }
   }
   return out;
@@ -83,12 +84,12 @@ std::string zsh_completion(const std::vector<Verb>& verbs, const Options& common
   std::string cases;
   for (const auto& verb : verbs) {
     if (verb.hidden) continue;
-    names += format("        '{}:{}'\n", verb.name, quoted(verb.summary));
+    names += format("        '{}:{}'\n", verb.name, quoted_for_zsh(verb.summary));
     cases += format("        {}) _arguments{}{} \\\n            '--help[Tell about the verb]' ;;\n",
                     verb.alias.empty() ? verb.name : verb.name + "|" + verb.alias,
                     arguments(verb.options, "            "), arguments(common, "            "));
   }
-  return std::string(kHead) + "  _arguments -C" + arguments(common, "    ") +
+  return std::string(kZshHead) + "  _arguments -C" + arguments(common, "    ") +
          " \\\n    '--help[Tell about the program]' \\\n    '--version[Tell the version]' \\\n"
          "    '1:verb:->verb' \\\n    '*::argument:->rest'\n"
          "  case $state in\n    verb)\n      local -a verbs=(\n" +

@@ -20,12 +20,6 @@ using namespace std::chrono_literals;
 using namespace wire::fb;
 using testing::HasSubstr;
 
-void expect_error(const auto& result, Code code, const std::string& text) {
-  ASSERT_FALSE(result.has_value());
-  EXPECT_EQ(name_of(result.error().code), name_of(code)) << result.error().message;
-  EXPECT_THAT(result.error().message, HasSubstr(text));
-}
-
 class ChannelTest : public testing::Test {
  protected:
   // The other end follows a script in a thread of its own.

@@ -23,12 +23,6 @@ using namespace wire::fb;
 using testing::AllOf;
 using testing::HasSubstr;
 
-void expect_error(const auto& result, Code code, const std::string& text) {
-  ASSERT_FALSE(result.has_value());
-  EXPECT_EQ(name_of(result.error().code), name_of(code)) << result.error().message;
-  EXPECT_THAT(result.error().message, HasSubstr(text));
-}
-
 TEST(ConnectionTest, GreetsAndLearnsWhoServes) {
   HelloT heard;
   auto daemon = std::make_unique<FakeDaemon>([&](FakePeer& peer) {

@@ -8,6 +8,7 @@
 #include <thread>
 #include <vector>
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <poll.h>
 #include <sys/socket.h>
@@ -20,6 +21,12 @@
 #include "wire/packet.hpp"
 
 namespace wc::client {
+
+inline void expect_error(const auto& result, Code code, const std::string& text) {
+  ASSERT_FALSE(result.has_value());
+  EXPECT_EQ(name_of(result.error().code), name_of(code)) << result.error().message;
+  EXPECT_THAT(result.error().message, testing::HasSubstr(text));
+}
 
 inline constexpr const char* kEpoch = "00112233445566778899aabbccddeeff";
 

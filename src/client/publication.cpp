@@ -278,7 +278,7 @@ Result<> Publication::abandon(const Error& reason) {
   unmap();
   const auto done = parts_.connection->call<wire::fb::DoneT>(abandon_for(reason));
   if (done || done.error().code == Code::disconnected) return {};
-  return Failure(done.error());
+  return wc::Failure(done.error());
 }
 
 }  // namespace wc::client

@@ -14,6 +14,7 @@
 
 #include "base/kill_point.hpp"
 #include "base/mapping.hpp"
+#include "base/units.hpp"
 #include "daemon/log.hpp"
 #include "tests/support/sample_manifest.hpp"
 
@@ -23,8 +24,6 @@ namespace {
 using namespace std::chrono_literals;
 using ::testing::HasSubstr;
 using Done = HelperClient::Done;
-
-constexpr std::uint64_t kMiB = 1 << 20;
 
 class HelperClientTest : public ::testing::Test {
  protected:

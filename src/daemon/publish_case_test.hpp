@@ -6,6 +6,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "base/units.hpp"
 #include "tests/support/daemon_fixture.hpp"
 #include "tests/support/raw_publisher.hpp"
 
@@ -24,8 +25,6 @@ using support::RawPublisher;
 using support::Reply;
 using support::select;
 using ::testing::HasSubstr;
-
-inline constexpr std::uint64_t kMiB = 1 << 20;
 
 class PublishCase : public support::DaemonTest {
  protected:

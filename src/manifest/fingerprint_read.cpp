@@ -12,7 +12,7 @@ namespace {
 
 using Json = nlohmann::json;
 
-Failure refuse(const std::string& field, std::string_view what) {
+Failure refuse_field(const std::string& field, std::string_view what) {
   return fail(Code::invalid_argument, "field \"{}\": {}", field, what);
 }
 
@@ -21,7 +21,7 @@ class Members {
  public:
   static Result<Members> of(const Json& value, std::string field) {
     if (value.is_null() || value.is_object()) return Members(value, std::move(field));
-    return refuse(field, "is no object");
+    return refuse_field(field, "is no object");
   }
 
   /// Nothing where the member is absent or null.
@@ -33,14 +33,14 @@ class Members {
   Result<> text(const char* key, std::string& to) {
     const Json* value = get(key);
     if (value == nullptr) return {};
-    if (!value->is_string()) return refuse(name_of(key), "is no text");
+    if (!value->is_string()) return refuse_field(name_of(key), "is no text");
     to = value->get_ref<const std::string&>();
     return {};
   }
   Result<> object(const char* key, std::string& to) {
     const Json* value = get(key);
     if (value == nullptr) return {};
-    if (!value->is_object()) return refuse(name_of(key), "is no object");
+    if (!value->is_object()) return refuse_field(name_of(key), "is no object");
     if (!value->empty()) to = write_canonical(*value);
     return {};
   }
@@ -48,9 +48,10 @@ class Members {
   Result<> number(const char* key, Number& to) {
     const Json* value = get(key);
     if (value == nullptr) return {};
-    if (!value->is_number_unsigned()) return refuse(name_of(key), "is no number from 0 on");
+    if (!value->is_number_unsigned()) return refuse_field(name_of(key), "is no number from 0 on");
     const auto given = value->get<std::uint64_t>();
-    if (given > std::numeric_limits<Number>::max()) return refuse(name_of(key), "is too large");
+    if (given > std::numeric_limits<Number>::max())
+      return refuse_field(name_of(key), "is too large");
     to = static_cast<Number>(given);
     return {};
   }
@@ -58,7 +59,7 @@ class Members {
     if (!value_.is_object()) return {};
     for (const auto& [key, unused] : value_.items()) {
       if (std::find(known_.begin(), known_.end(), key) == known_.end())
-        return refuse(name_of(shown(key)), "is unknown");
+        return refuse_field(name_of(shown(key)), "is unknown");
     }
     return {};
   }
@@ -94,7 +95,7 @@ Result<Source> read_source(const Json& value) {
   TRY(members.text("source_id", source.source_id));
   TRY(members.text("selection", source.selection));
   const Json& shards = or_null(members.get("shards"));
-  if (!shards.is_null() && !shards.is_array()) return refuse("source.shards", "is no array");
+  if (!shards.is_null() && !shards.is_array()) return refuse_field("source.shards", "is no array");
   for (std::size_t at = 0; at < shards.size(); ++at) {
     SourceShard shard = TRY(read_shard(shards[at], at));
     source.shards.push_back(std::move(shard));

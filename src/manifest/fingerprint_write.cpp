@@ -23,14 +23,14 @@ struct TextField {
   const std::string* text;
 };
 
-Failure refuse(std::string_view field, const std::string& what) {
+Failure refuse_value(std::string_view field, const std::string& what) {
   return fail(Code::invalid_argument, "{}: {}", field, what);
 }
 
 Result<> check_text(std::string_view field, std::string_view text) {
   if (text.size() <= kMaxFieldBytes && is_plain(text)) return {};
-  return refuse(field, format("\"{}\": more than {} bytes, no UTF-8, or a control character",
-                              shown(text), format_count(kMaxFieldBytes)));
+  return refuse_value(field, format("\"{}\": more than {} bytes, no UTF-8, or a control character",
+                                    shown(text), format_count(kMaxFieldBytes)));
 }
 
 // A JSON object given as text; an empty one is as good as none.
@@ -38,20 +38,20 @@ Result<Json> object_of(std::string_view field, const std::string& text) {
   if (text.empty()) return Json::object();
   auto value = parse_json(text);
   if (!value) return Failure(std::move(value).error().within(std::string(field) + ": "));
-  if (!value->is_object()) return refuse(field, "is no JSON object");
+  if (!value->is_object()) return refuse_value(field, "is no JSON object");
   return value;
 }
 
 Result<Json> document_of(const SourceShard& shard) {
   const std::string field = format("source.shards[\"{}\"]", shown(shard.name));
   TRY(check_text(field + ".name", shard.name));
-  if (shard.name.empty()) return refuse(field, "the name is empty");
+  if (shard.name.empty()) return refuse_value(field, "the name is empty");
   if (shard.bytes > kMaxShardBytes)
-    return refuse(field + ".bytes", format_count(shard.bytes) + " is past 2^53 - 1");
+    return refuse_value(field + ".bytes", format_count(shard.bytes) + " is past 2^53 - 1");
   if (!is_digest(shard.digest)) {
-    return refuse(field + ".digest",
-                  format("\"{}\" is no digest, like \"xxh3t-4m:\" and 32 hexadecimal digits",
-                         shown(shard.digest)));
+    return refuse_value(field + ".digest",
+                        format("\"{}\" is no digest, like \"xxh3t-4m:\" and 32 hexadecimal digits",
+                               shown(shard.digest)));
   }
   return Json{{"bytes", shard.bytes}, {"digest", shard.digest}, {"name", shard.name}};
 }
@@ -59,16 +59,16 @@ Result<Json> document_of(const SourceShard& shard) {
 Result<Json> document_of(const Source& source) {
   TRY(check_text("source.source_id", source.source_id));
   if (source.shards.empty() == source.source_id.empty())
-    return refuse("source", "needs either shards or a source_id, and not both");
+    return refuse_value("source", "needs either shards or a source_id, and not both");
   if (source.shards.size() > kMaxFiles) {
-    return refuse("source.shards",
-                  format("{} shards, at most {}", format_count(source.shards.size()),
-                         format_count(kMaxFiles)));
+    return refuse_value("source.shards",
+                        format("{} shards, at most {}", format_count(source.shards.size()),
+                               format_count(kMaxFiles)));
   }
   if (!source.selection.empty() && !is_digest(source.selection))
-    return refuse("source.selection", format("\"{}\" is no digest", shown(source.selection)));
+    return refuse_value("source.selection", format("\"{}\" is no digest", shown(source.selection)));
   if (!source.selection.empty() && source.shards.empty())
-    return refuse("source.selection", "selects from shards, and there are none");
+    return refuse_value("source.selection", "selects from shards, and there are none");
   if (source.shards.empty()) return Json{{"source_id", source.source_id}};
 
   std::vector<const SourceShard*> sorted;
@@ -78,7 +78,7 @@ Result<Json> document_of(const Source& source) {
   Json shards = Json::array();
   for (std::size_t at = 0; at < sorted.size(); ++at) {
     if (at > 0 && sorted[at - 1]->name == sorted[at]->name)
-      return refuse(format("source.shards[\"{}\"]", shown(sorted[at]->name)), "stands twice");
+      return refuse_value(format("source.shards[\"{}\"]", shown(sorted[at]->name)), "stands twice");
     Json shard = TRY(document_of(*sorted[at]));
     shards.push_back(std::move(shard));
   }
@@ -89,8 +89,8 @@ Result<Json> document_of(const Source& source) {
 
 Result<Json> document_of(const Place& place, const std::string& field) {
   if (place.size == 0 || place.size > kMaxWorld || place.rank >= place.size) {
-    return refuse(field, format("rank {} of size {}: the size is 1 to {}, the rank below it",
-                                place.rank, place.size, format_count(kMaxWorld)));
+    return refuse_value(field, format("rank {} of size {}: the size is 1 to {}, the rank below it",
+                                      place.rank, place.size, format_count(kMaxWorld)));
   }
   if (place.size == 1) return Json();
   return Json{{"rank", place.rank}, {"size", place.size}};
@@ -130,8 +130,8 @@ Result<Json> document_of(const Form& form) {
   if (!extra.empty()) document["extra"] = std::move(extra);
   if (!form.raw()) return document;
   if (document.empty()) return Json("raw");
-  return refuse(std::string("form.") + document.begin().key(),
-                "belongs to what an engine made; without form.engine the form is raw");
+  return refuse_value(std::string("form.") + document.begin().key(),
+                      "belongs to what an engine made; without form.engine the form is raw");
 }
 
 Result<Json> document_of(const Fingerprint& fingerprint) {

@@ -15,7 +15,7 @@ constexpr std::size_t kMaxPathBytes = 4096;
 constexpr std::size_t kMinPrefixDigits = 4;
 constexpr std::size_t kMaxNearest = 3;
 
-Failure refuse(std::string_view text, const std::string& what) {
+Failure refuse_text(std::string_view text, const std::string& what) {
   return fail(Code::invalid_argument, "\"{}\": {}", shown(text), what);
 }
 
@@ -26,10 +26,11 @@ bool is_path(std::string_view text) {
 
 Result<Selector> parse_path(std::string_view text) {
   if (text.size() > kMaxPathBytes) {
-    return refuse(text, format("a path of {} bytes, at most {}", format_count(text.size()),
-                               format_count(kMaxPathBytes)));
+    return refuse_text(text, format("a path of {} bytes, at most {}", format_count(text.size()),
+                                    format_count(kMaxPathBytes)));
   }
-  if (text.find('\0') != std::string_view::npos) return refuse(text, "a path with a NUL in it");
+  if (text.find('\0') != std::string_view::npos)
+    return refuse_text(text, "a path with a NUL in it");
   return Selector{Selector::Kind::path, std::string(text), {}};
 }
 
@@ -40,8 +41,9 @@ Result<Selector> parse_prefix(std::string_view text) {
   }
   if (digits.size() < kMinPrefixDigits || digits.size() > kFingerprintDigits ||
       !is_lower_hex(digits)) {
-    return refuse(text, format("after the @ of a fingerprint stand {} to {} hexadecimal digits",
-                               kMinPrefixDigits, kFingerprintDigits));
+    return refuse_text(text,
+                       format("after the @ of a fingerprint stand {} to {} hexadecimal digits",
+                              kMinPrefixDigits, kFingerprintDigits));
   }
   return Selector{Selector::Kind::fingerprint, std::move(digits), {}};
 }
@@ -51,7 +53,7 @@ Result<std::uint64_t> parse_generation(std::string_view text, std::string_view d
   const char* end = digits.data() + digits.size();
   const auto [rest, code] = std::from_chars(digits.data(), end, number);
   if (code == std::errc() && rest == end && number > 0 && digits.front() != '0') return number;
-  return refuse(text, "after the name's @ stands a generation, a number from 1 on");
+  return refuse_text(text, "after the name's @ stands a generation, a number from 1 on");
 }
 
 char lower(char byte) {
@@ -89,22 +91,23 @@ std::string_view last_part(std::string_view name) { return name.substr(name.rfin
 
 Result<> valid_name(std::string_view text) {
   if (text.empty() || text.size() > kMaxEntryNameBytes) {
-    return refuse(text, format("a name has 1 to {} bytes, this one {}", kMaxEntryNameBytes,
-                               format_count(text.size())));
+    return refuse_text(text, format("a name has 1 to {} bytes, this one {}", kMaxEntryNameBytes,
+                                    format_count(text.size())));
   }
-  if (!is_printable(text)) return refuse(text, "a name is UTF-8 without control characters");
+  if (!is_printable(text)) return refuse_text(text, "a name is UTF-8 without control characters");
   if (text.find('@') != std::string_view::npos)
-    return refuse(text, "a name has no @, which stands before a generation or a fingerprint");
+    return refuse_text(text, "a name has no @, which stands before a generation or a fingerprint");
   if (text.starts_with('-') || text.starts_with('~'))
-    return refuse(text, format("a name does not start with {}", text.front()));
+    return refuse_text(text, format("a name does not start with {}", text.front()));
   if (text.starts_with(' ') || text.ends_with(' '))
-    return refuse(text, "a name has no space at either end");
+    return refuse_text(text, "a name has no space at either end");
   if (std::count(text.begin(), text.end(), '/') > 1)
-    return refuse(text, "a name has one / at most, as in org/name; a path starts with / or ./");
+    return refuse_text(text,
+                       "a name has one / at most, as in org/name; a path starts with / or ./");
   const std::size_t slash = text.find('/');
   const bool whole = slash == std::string_view::npos;
   if (!is_part(text.substr(0, slash)) || (!whole && !is_part(text.substr(slash + 1))))
-    return refuse(text, "neither part of a name is empty, . or ..");
+    return refuse_text(text, "neither part of a name is empty, . or ..");
   return {};
 }
 
@@ -117,7 +120,7 @@ Result<Selector> parse_selector(std::string_view text) {
   selector.text = text.substr(0, at);
   if (at != std::string_view::npos) {
     if (at + 1 == text.size())
-      return refuse(text, "after the name's @ stands a generation, a number from 1 on");
+      return refuse_text(text, "after the name's @ stands a generation, a number from 1 on");
     selector.generation = TRY(parse_generation(text, text.substr(at + 1)));
   }
   return selector;

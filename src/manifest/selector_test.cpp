@@ -11,7 +11,7 @@ using testing::HasSubstr;
 using testing::IsEmpty;
 using Kind = Selector::Kind;
 
-void expect_refused(std::string_view text, const char* message) {
+void expect_no_selector(std::string_view text, const char* message) {
   const auto selector = parse_selector(text);
   ASSERT_FALSE(selector) << text;
   EXPECT_EQ(selector.error().code, Code::invalid_argument);
@@ -46,32 +46,32 @@ TEST(SelectorTest, SyntaxAloneDecides) {
 }
 
 TEST(SelectorTest, RefusalsSayWhichRule) {
-  expect_refused("", "1 to 256 bytes");
-  expect_refused(std::string(257, 'a'), "1 to 256 bytes, this one 257");
-  expect_refused("-a", "does not start with -");
-  expect_refused("~user", "does not start with ~");
-  expect_refused(" a", "no space at either end");
-  expect_refused("a ", "no space at either end");
-  expect_refused("a\nb", "without control characters");
-  expect_refused("a\xc2\x9f", "without control characters");
-  expect_refused("\xff", "UTF-8");
-  expect_refused("a/b/c", "one / at most");
-  expect_refused("a/", "neither part");
-  expect_refused("a/..", "neither part");
-  expect_refused(".../", "neither part");
-  expect_refused("a@", "a generation, a number from 1 on");
-  expect_refused("a@0", "a number from 1 on");
-  expect_refused("a@01", "a number from 1 on");
-  expect_refused("a@-1", "a number from 1 on");
-  expect_refused("a@1x", "a number from 1 on");
-  expect_refused("a@1@2", "a number from 1 on");
-  expect_refused("a@18446744073709551616", "a number from 1 on");
-  expect_refused("@", "4 to 32 hexadecimal digits");
-  expect_refused("@abc", "4 to 32 hexadecimal digits");
-  expect_refused("@" + std::string(33, 'a'), "4 to 32 hexadecimal digits");
-  expect_refused("@abcg", "4 to 32 hexadecimal digits");
-  expect_refused("/" + std::string(4096, 'a'), "at most 4,096");
-  expect_refused(std::string_view("/a\0b", 4), "NUL");
+  expect_no_selector("", "1 to 256 bytes");
+  expect_no_selector(std::string(257, 'a'), "1 to 256 bytes, this one 257");
+  expect_no_selector("-a", "does not start with -");
+  expect_no_selector("~user", "does not start with ~");
+  expect_no_selector(" a", "no space at either end");
+  expect_no_selector("a ", "no space at either end");
+  expect_no_selector("a\nb", "without control characters");
+  expect_no_selector("a\xc2\x9f", "without control characters");
+  expect_no_selector("\xff", "UTF-8");
+  expect_no_selector("a/b/c", "one / at most");
+  expect_no_selector("a/", "neither part");
+  expect_no_selector("a/..", "neither part");
+  expect_no_selector(".../", "neither part");
+  expect_no_selector("a@", "a generation, a number from 1 on");
+  expect_no_selector("a@0", "a number from 1 on");
+  expect_no_selector("a@01", "a number from 1 on");
+  expect_no_selector("a@-1", "a number from 1 on");
+  expect_no_selector("a@1x", "a number from 1 on");
+  expect_no_selector("a@1@2", "a number from 1 on");
+  expect_no_selector("a@18446744073709551616", "a number from 1 on");
+  expect_no_selector("@", "4 to 32 hexadecimal digits");
+  expect_no_selector("@abc", "4 to 32 hexadecimal digits");
+  expect_no_selector("@" + std::string(33, 'a'), "4 to 32 hexadecimal digits");
+  expect_no_selector("@abcg", "4 to 32 hexadecimal digits");
+  expect_no_selector("/" + std::string(4096, 'a'), "at most 4,096");
+  expect_no_selector(std::string_view("/a\0b", 4), "NUL");
 }
 
 TEST(SelectorTest, NamesAreNamesOnly) {

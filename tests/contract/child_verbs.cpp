@@ -56,7 +56,7 @@ Result<int> check(const Context& context, Numbers numbers) {
 }
 
 // store BYTES: imports what comes, shared, and stores through it all the same.
-Result<int> store(const Context& context, Numbers numbers) {
+Result<int> store_and_tell(const Context& context, Numbers numbers) {
   const auto view = TRY(received(context, numbers[0], memory::Access::shared_read));
   if (!context.factory.store(*view, 0, std::byte{0xEE})) return kFaulted;
   return kDone;
@@ -106,7 +106,7 @@ using Verb = Result<int> (*)(const Context&, Numbers);
 
 const std::map<std::string_view, Verb>& verbs() {
   static const std::map<std::string_view, Verb> table = {{"check", check},
-                                                         {"store", store},
+                                                         {"store", store_and_tell},
                                                          {"store_own", store_own},
                                                          {"store_private", store_private},
                                                          {"make", make}};

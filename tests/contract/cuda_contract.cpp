@@ -39,7 +39,7 @@ Result<std::unique_ptr<memory::Device>> open() {
 }
 
 // A copy into the address: the driver refuses it where the mapping is read-only.
-Result<> store(memory::View& view, std::uint64_t offset, std::byte value) {
+Result<> store_byte(memory::View& view, std::uint64_t offset, std::byte value) {
   auto device = TRY(open());
   std::array<memory::View*, 1> views = {&view};
   auto writer = TRY(device->writer(views, 4096));
@@ -55,7 +55,7 @@ std::vector<DeviceFactory> device_factories() {
   if (!memory::cuda::open_driver(kDriver)) return {};
   return {{.name = kName,
            .open = open,
-           .store = store,
+           .store = store_byte,
            .private_copies = false,
            .free_address = 0x2000'0000'0000,
            .noise_bytes = kNoise}};

@@ -10,6 +10,7 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include "base/units.hpp"
 #include "memory/cuda/gpu.hpp"
 #include "memory/cuda/handles.hpp"
 #include "memory/cuda/vmm.hpp"
@@ -22,8 +23,6 @@ constexpr const char* kDriver = WC_SIMULATED_DRIVER;
 #else
 constexpr const char* kDriver = "";
 #endif
-
-constexpr std::size_t kMiB = std::size_t{1} << 20;
 
 class DriverFacts : public testing::Test {
  protected:

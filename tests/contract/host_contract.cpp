@@ -6,7 +6,7 @@
 namespace wc::contract {
 namespace {
 
-Result<> store(memory::View& view, std::uint64_t offset, std::byte value) {
+Result<> store_byte(memory::View& view, std::uint64_t offset, std::byte value) {
   const std::uint64_t address = view.address() + offset;
   // NOLINTNEXTLINE(performance-no-int-to-ptr): an address is what a view gives.
   *reinterpret_cast<volatile std::byte*>(address) = value;
@@ -24,7 +24,7 @@ std::uint64_t not_shared() {
 DeviceFactory factory(std::string name, bool huge_pages) {
   return {.name = std::move(name),
           .open = [=] { return memory::open_host_device({.huge_pages = huge_pages}); },
-          .store = store,
+          .store = store_byte,
           .private_copies = true,
           .free_address = 0x2000'0000'0000,
           .free_bytes = not_shared,

@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include "base/units.hpp"
 #include "tests/contract/child.hpp"
 #include "tests/contract/contract_test.hpp"
 #include "tests/contract/pattern.hpp"
@@ -12,8 +13,6 @@ namespace wc::contract {
 namespace {
 
 using memory::Access;
-
-constexpr std::uint64_t kMiB = std::uint64_t{1} << 20;
 
 memory::Handle exported(memory::Segment& segment) {
   auto handle = segment.export_handle();

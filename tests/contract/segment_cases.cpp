@@ -1,6 +1,7 @@
 // Segments and views of one process: sizes, addresses, what comes back.
 #include <gmock/gmock.h>
 
+#include "base/units.hpp"
 #include "tests/contract/contract_test.hpp"
 #include "tests/contract/pattern.hpp"
 
@@ -8,8 +9,6 @@ namespace wc::contract {
 namespace {
 
 using memory::Access;
-
-constexpr std::uint64_t kMiB = std::uint64_t{1} << 20;
 
 TEST_P(DeviceContract, DescribesItself) {
   const auto& info = device().info();

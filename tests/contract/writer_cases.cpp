@@ -3,13 +3,12 @@
 #include <array>
 #include <thread>
 
+#include "base/units.hpp"
 #include "tests/contract/contract_test.hpp"
 #include "tests/contract/pattern.hpp"
 
 namespace wc::contract {
 namespace {
-
-constexpr std::uint64_t kMiB = std::uint64_t{1} << 20;
 
 TEST_P(DeviceContract, MemoryIsEitherStagedOrInPlace) {
   const auto segment = filled(2 * kMiB, 1);

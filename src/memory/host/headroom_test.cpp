@@ -12,8 +12,6 @@ namespace {
 
 using testing::HasSubstr;
 
-constexpr std::uint64_t kMiB = std::uint64_t{1} << 20;
-
 // A system made of text files.
 class HeadroomTest : public testing::Test {
  protected:

@@ -5,6 +5,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "base/units.hpp"
 #include "memory/host/reserve.hpp"
 #include "memory/host/seal.hpp"
 
@@ -12,8 +13,6 @@ namespace wc::memory {
 namespace {
 
 using testing::HasSubstr;
-
-constexpr std::uint64_t kMiB = std::uint64_t{1} << 20;
 
 std::unique_ptr<Device> open_device() {
   auto device = open_host_device();

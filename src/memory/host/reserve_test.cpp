@@ -12,6 +12,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/units.hpp"
 #include "memory/host/seal.hpp"
 #include "tests/support/temp_folder.hpp"
 
@@ -20,8 +21,6 @@ namespace {
 
 using testing::ElementsAre;
 using testing::HasSubstr;
-
-constexpr std::uint64_t kMiB = std::uint64_t{1} << 20;
 
 std::string meminfo(std::uint64_t available_bytes) {
   return format("MemTotal: 999999999 kB\nMemAvailable: {} kB\n", available_bytes / 1024);
