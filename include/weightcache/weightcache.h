@@ -287,7 +287,15 @@ WC_API int wc_attachment_dlpack(const wc_attachment* attachment, const wc_dlpack
 WC_API void wc_dlpack_delete(void* managed, int versioned);
 /* For PyCapsule_New(): deletes the tensor of a capsule that nobody has consumed. */
 WC_API void wc_dlpack_capsule_destructor(void* capsule);
-/* How many tensors made by wc_attachment_dlpack() live. */
+/* The same for Python, in one call: `*out` is a new reference to a list. With `exchange` NULL it is
+ * of capsules that nobody has consumed yet; else of the framework's own tensors, and `exchange` is
+ * what its tensor type holds in the capsule `__dlpack_c_exchange_api__` (DLPack 1.3). The caller
+ * holds the interpreter's lock. Errors: as above; WC_UNSUPPORTED (no Python in this process,
+ * another major version of DLPack, or the framework refused: with its Python exception set). */
+WC_API int wc_attachment_dlpack_list(const wc_attachment* attachment,
+                                     const wc_dlpack_options* options, const void* exchange,
+                                     size_t first, size_t count, void** out);
+/* How many tensors made by wc_attachment_dlpack() and wc_attachment_dlpack_list() live. */
 WC_API size_t wc_attachment_living(const wc_attachment* attachment);
 
 typedef struct wc_segment {

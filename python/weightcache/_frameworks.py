@@ -1,7 +1,8 @@
 """Which framework a tensor is given to, and how: every tensor crosses by DLPack, without a copy.
 
 The memory that a capsule points to, and its deleter, are the library's; no Python function is ever
-called back, so that tensors may live until the interpreter has ended.
+called back, so that tensors may live until the interpreter has ended. Many are made in one call,
+where the framework has DLPack's exchange functions without even a capsule.
 """
 
 from __future__ import annotations
@@ -9,11 +10,12 @@ from __future__ import annotations
 import ctypes
 import sys
 from collections.abc import Callable, Sequence
+from ctypes import c_size_t, c_void_p
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from weightcache import _structs as structs
-from weightcache._library import lib
+from weightcache._library import last_error, lib
 from weightcache.errors import InvalidArgument, Unsupported
 
 if TYPE_CHECKING:
@@ -40,29 +42,50 @@ _ML_DTYPES = {
     "F8_E5M2FNUZ": "float8_e5m2fnuz",
 }  # fmt: skip
 
-# PyCapsule_New, twice: a capsule for a consumer that is called at once (which takes it over, or it
-# is deleted here), and one for anybody, with the library's destructor.
-_new = ctypes.PYFUNCTYPE(ctypes.py_object, ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p)(
-    ("PyCapsule_New", ctypes.pythonapi)
+# With the interpreter's lock held, and a Python exception that it leaves raised here.
+_list = ctypes.PYFUNCTYPE(
+    ctypes.c_int, c_void_p, c_void_p, c_void_p, c_size_t, c_size_t, ctypes.POINTER(c_void_p)
+)(("wc_attachment_dlpack_list", lib))
+_pointer_of = ctypes.PYFUNCTYPE(c_void_p, ctypes.py_object, ctypes.c_char_p)(
+    ("PyCapsule_GetPointer", ctypes.pythonapi)
 )
-_DESTRUCTOR = ctypes.cast(lib.wc_dlpack_capsule_destructor, ctypes.c_void_p)
+_let_go = ctypes.PYFUNCTYPE(None, c_void_p)(("Py_DecRef", ctypes.pythonapi))
 
 
 def capsules(
     attachment: Attachment, first: int, count: int, as_bytes: int, versioned: bool
 ) -> list[Any]:
     """DLPack capsules of tensors; one that nobody consumes gives its tensor back."""
-    out = (ctypes.c_void_p * count)()
     options = structs.DlpackOptions(versioned=int(versioned), as_bytes=as_bytes)
-    lib.wc_attachment_dlpack(attachment.handle, ctypes.byref(options), first, count, out)
-    name = b"dltensor_versioned" if versioned else b"dltensor"
-    new, destructor = _new, _DESTRUCTOR
-    return [new(managed, name, destructor) for managed in out]
+    return _made_in_c(attachment, first, count, options, None)
+
+
+def _made_in_c(
+    attachment: Attachment, first: int, count: int, options: Any, exchange: int | None
+) -> list[Any]:
+    """Capsules, or what the framework of these exchange functions makes of them."""
+    out = c_void_p()
+    if _list(
+        attachment.handle, ctypes.byref(options), exchange, first, count, ctypes.byref(out)
+    ) != 0:  # fmt: skip
+        raise last_error()
+    made: list[Any] = ctypes.cast(out, ctypes.py_object).value
+    _let_go(out)
+    return made
 
 
 def numbers(names: Sequence[str]) -> int:
     """The bits of these types, as wc_dlpack_options wants them."""
     return sum(1 << DTYPES[name] for name in names)
+
+
+def _exchange_of(kind: type) -> int | None:
+    """Where a tensor type's functions for exchange in C are (DLPack 1.3), if it has any."""
+    capsule = getattr(kind, "__dlpack_c_exchange_api__", None)
+    if type(capsule).__name__ != "PyCapsule":
+        return None
+    address: int | None = _pointer_of(capsule, b"dlpack_exchange_api")
+    return address
 
 
 class Framework:
@@ -79,7 +102,10 @@ class _Torch(Framework):
     def __init__(self) -> None:
         import torch
 
-        self._take: Callable[[Any], Any] = torch.utils.dlpack.from_dlpack
+        self._take: Callable[[Any], Any] = getattr(
+            torch._C, "_from_dlpack", torch.utils.dlpack.from_dlpack
+        )
+        self._exchange = _exchange_of(torch.Tensor)
         self._own = {
             DTYPES[name]: getattr(torch, own)
             for name, own in TORCH_NAMES.items()
@@ -103,9 +129,13 @@ class _Torch(Framework):
             return False
 
     def tensors(self, attachment: Attachment, first: int, count: int) -> list[Any]:
-        made = capsules(attachment, first, count, self.as_bytes, versioned=False)
         try:
-            tensors = list(map(self._take, made))
+            if self._exchange is not None:
+                options = structs.DlpackOptions(as_bytes=self.as_bytes)
+                tensors = _made_in_c(attachment, first, count, options, self._exchange)
+            else:
+                made = capsules(attachment, first, count, self.as_bytes, versioned=False)
+                tensors = list(map(self._take, made))
         except (RuntimeError, AssertionError, BufferError) as error:
             raise Unsupported(
                 f'"{attachment.name}" lies on {attachment.device}, and this PyTorch '

@@ -1,14 +1,10 @@
-// An attachment's tensors as DLPack's managed tensors. Each keeps the attachment; deleters are code
-// of this library, which is never unloaded (its link says so), so that a framework may call them
-// whenever it likes, the interpreter's end included.
+#include "api/dlpack.hpp"
+
 #include <array>
 #include <memory>
 #include <vector>
 
-#include <dlfcn.h>
-
 #include "api/attachment.hpp"
-#include "api/dlpack_abi.hpp"
 #include "api/guard.hpp"
 #include "api/structs.hpp"
 #include "base/units.hpp"
@@ -115,8 +111,11 @@ Result<std::vector<std::int64_t>> shape_in_bytes(const manifest::TensorView& ten
   return shape;
 }
 
+thread_local const void* t_watched = nullptr;
+
 template <typename Head>
 void delete_made(Head* head) {
+  if (head == t_watched) t_watched = nullptr;
   std::unique_ptr<Made<Head>> last(static_cast<Made<Head>*>(head->context));
 }
 
@@ -163,28 +162,26 @@ Result<> make_all(const wc_attachment& attachment, std::uint32_t first, std::spa
   return {};
 }
 
-Result<> give_dlpack(const wc_attachment& attachment, const wc_dlpack_options* options,
-                     std::size_t first, std::size_t count, void** out) {
-  const auto known = TRY(take_struct_or_default(options, "wc_dlpack_options"));
-  const std::size_t all = attachment.manifest->tensor_count();
-  if (first > all || count > all - first)
-    return fail(Code::invalid_argument, "{} tensors from {} on: the entry has {}",
-                format_count(count), format_count(first), format_count(all));
-  if (count == 0) return {};
-  TRY(required(out, "out"));
-  const std::span<void*> room(out, count);
-  const auto from = static_cast<std::uint32_t>(first);
-  return known.versioned != 0
-             ? make_all<dlpack::ManagedVersioned>(attachment, from, room, known.as_bytes)
-             : make_all<dlpack::Managed>(attachment, from, room, known.as_bytes);
-}
-
-template <typename Function>
-Function python_function(const char* name) {
-  return reinterpret_cast<Function>(::dlsym(RTLD_DEFAULT, name));
-}
-
 }  // namespace
+
+Result<> make_dlpack(const wc_attachment& attachment, const wc_dlpack_options& options,
+                     std::size_t first, std::span<void*> out) {
+  const std::size_t all = attachment.manifest->tensor_count();
+  if (first > all || out.size() > all - first)
+    return fail(Code::invalid_argument, "{} tensors from {} on: the entry has {}",
+                format_count(out.size()), format_count(first), format_count(all));
+  const auto from = static_cast<std::uint32_t>(first);
+  return options.versioned != 0
+             ? make_all<dlpack::ManagedVersioned>(attachment, from, out, options.as_bytes)
+             : make_all<dlpack::Managed>(attachment, from, out, options.as_bytes);
+}
+
+DeletionWatch::DeletionWatch(const void* managed) { t_watched = managed; }
+
+DeletionWatch::~DeletionWatch() { t_watched = nullptr; }
+
+bool DeletionWatch::deleted() const { return t_watched == nullptr; }
+
 }  // namespace wc::api
 
 using wc::Result;
@@ -198,7 +195,9 @@ int wc_attachment_dlpack(const wc_attachment* attachment, const wc_dlpack_option
                          size_t first, size_t count, void** out) {
   return guarded([&]() -> Result<> {
     TRY(required(attachment, "attachment"));
-    return wc::api::give_dlpack(*attachment, options, first, count, out);
+    const auto known = TRY(wc::api::take_struct_or_default(options, "wc_dlpack_options"));
+    if (count > 0) TRY(required(out, "out"));
+    return wc::api::make_dlpack(*attachment, known, first, {out, count});
   });
 }
 
@@ -210,19 +209,6 @@ void wc_dlpack_delete(void* managed, int versioned) {
   } else {
     auto* tensor = static_cast<dlpack::Managed*>(managed);
     tensor->deleter(tensor);
-  }
-}
-
-void wc_dlpack_capsule_destructor(void* capsule) {
-  using IsValid = int (*)(void*, const char*);
-  using GetPointer = void* (*)(void*, const char*);
-  const auto is_valid = wc::api::python_function<IsValid>("PyCapsule_IsValid");
-  const auto get_pointer = wc::api::python_function<GetPointer>("PyCapsule_GetPointer");
-  if (capsule == nullptr || is_valid == nullptr || get_pointer == nullptr) return;
-  for (const bool versioned : {false, true}) {
-    const char* const name = versioned ? "dltensor_versioned" : "dltensor";
-    // A consumer renames what it has taken over.
-    if (is_valid(capsule, name) != 0) wc_dlpack_delete(get_pointer(capsule, name), versioned);
   }
 }
 

@@ -63,4 +63,16 @@ struct ManagedVersioned {
   Tensor tensor;
 };
 
+// What a framework's tensor type has in its capsule `__dlpack_c_exchange_api__` (DLPack 1.3). Each
+// function returns 0, or -1 with a Python exception set.
+struct ExchangeApi {
+  std::uint32_t major;
+  std::uint32_t minor;
+  const ExchangeApi* previous;  // an older one's, or null
+  void* managed_tensor_allocator;
+  void* managed_tensor_from_object;
+  int (*managed_tensor_to_object)(ManagedVersioned* taken, void** out);
+  // further ones follow
+};
+
 }  // namespace wc::api::dlpack

@@ -158,6 +158,7 @@ static void attachment(void) {
   INVALID(wc_attachment_find(NULL, "x", &index));
   INVALID(wc_attachment_names(NULL, NULL, 0, &index));
   INVALID(wc_attachment_dlpack(NULL, NULL, 0, 1, &managed));
+  INVALID(wc_attachment_dlpack_list(NULL, NULL, NULL, 0, 1, &managed));
   CHECK(wc_attachment_living(NULL) == 0);
   wc_dlpack_delete(NULL, 0);
   wc_dlpack_delete(NULL, 1);

@@ -147,6 +147,15 @@ TEST_F(DlpackTest, TheLastTensorEndsMappingAndLease) {
   }
 }
 
+TEST_F(DlpackTest, WithoutPythonThereIsNoListOfIts) {
+  wc_attachment* weights = attach();
+  void* list = nullptr;
+  EXPECT_EQ(wc_attachment_dlpack_list(weights, nullptr, nullptr, 0, 4, &list), WC_UNSUPPORTED);
+  EXPECT_EQ(list, nullptr);
+  EXPECT_EQ(wc_attachment_living(weights), 0U);
+  wc_detach(weights);
+}
+
 TEST_F(DlpackTest, NothingIsGivenWhereOneCannotBe) {
   wc_attachment* weights = attach();
   std::vector<void*> out(5, nullptr);

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import gc
 import threading
 
@@ -11,6 +12,8 @@ import torch
 from conftest import EVERY_TYPE, eventually
 
 import weightcache
+from weightcache import _frameworks
+from weightcache import _structs as structs
 from weightcache._frameworks import TORCH_NAMES
 
 
@@ -121,6 +124,56 @@ def test_a_capsule_that_nobody_takes_gives_its_tensor_back(daemon, every_type):
         assert weights.living == 3
         del made
         assert weights.living == 0
+
+
+def test_both_ways_into_pytorch_give_the_same_tensors(daemon, every_type, monkeypatch):
+    made = _frameworks.framework("pt")
+    if made._exchange is None:
+        pytest.skip("this PyTorch has no functions for exchange in C")
+    weights = weightcache.load(every_type[0], device="cpu", framework="pt")
+    quick = weights.tensors()
+    monkeypatch.setattr(made, "_exchange", None)
+    slow = weights.tensors()
+    assert list(quick) == list(slow)
+    for name, tensor in quick.items():
+        other = slow[name]
+        assert (tensor.dtype, tensor.shape, tensor.stride(), tensor.data_ptr()) == (
+            other.dtype, other.shape, other.stride(), other.data_ptr()), name  # fmt: skip
+    del quick, slow, tensor, other
+    assert weights.living == 0
+
+
+class Exchange(ctypes.Structure):
+    """As far as it is used."""
+
+    To = ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_void_p)
+    _fields_ = [("major", ctypes.c_uint32), ("minor", ctypes.c_uint32),
+                ("previous", ctypes.c_void_p), ("allocator", ctypes.c_void_p),
+                ("from_object", ctypes.c_void_p), ("to_object", To)]  # fmt: skip
+
+
+@pytest.mark.parametrize("deletes", [False, True])
+def test_a_framework_that_refuses_a_tensor_keeps_none(daemon, every_type, deletes):
+    weights = weightcache.load(every_type[0], device="cpu", framework="pt")
+    seen = []
+
+    def refuse(managed, _out):
+        seen.append(weights.living)
+        if deletes:
+            _frameworks.lib.wc_dlpack_delete(managed, 1)
+        return -1
+
+    exchange = Exchange(major=1, minor=3, to_object=Exchange.To(refuse))
+    with pytest.raises(weightcache.Unsupported, match="managed_tensor_to_py_object_no_sync"):
+        _frameworks._made_in_c(
+            weights, 0, len(weights), structs.DlpackOptions(), ctypes.addressof(exchange)
+        )
+    assert seen == [len(weights)] and weights.living == 0
+    exchange.major = 2
+    with pytest.raises(weightcache.Unsupported, match="DLPack 2, not 1"):
+        _frameworks._made_in_c(weights, 0, 1, structs.DlpackOptions(), ctypes.addressof(exchange))
+    with pytest.raises(weightcache.InvalidArgument, match="the entry has"):
+        _frameworks.capsules(weights, 1, len(weights), 0, False)
 
 
 def test_attaching_in_one_thread_while_another_detaches(daemon, every_type):
