@@ -60,7 +60,7 @@ def main(arguments: list[str]) -> int:
             try:
                 daemon.wait(20)
             except subprocess.TimeoutExpired:
-                daemon.kill()
+                daemon.terminate()
                 daemon.wait()
         shutil.rmtree(room, ignore_errors=True)
 

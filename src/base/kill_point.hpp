@@ -2,7 +2,8 @@
 // WEIGHTCACHE_KILL_AT=NAME, and the process that reaches kill_point(NAME) gets SIGKILL there, as
 // from outside: nothing is flushed, nothing unwinds. Always compiled in, so that what is tested is
 // what ships; the environment is read once, and an unarmed point costs one comparison.
-// Thread-safe.
+// NAME:N means the N-th time that a process of the family (that process and all it forks, which
+// count together) comes there, and only then. Thread-safe.
 #pragma once
 
 #include <string_view>
@@ -11,8 +12,8 @@ namespace wc {
 
 void kill_point(std::string_view name);
 
-/// The point that this process dies at; empty: none. For a test that forks after the environment
-/// has been read.
+/// The point that this process dies at, as in the environment; empty: none. For a test that forks
+/// after the environment has been read.
 void arm_kill_point(std::string_view name);
 
 }  // namespace wc

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 #include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 namespace wc {
 namespace {
@@ -25,6 +27,20 @@ TEST(KillPointDeathTest, TheArmedPointKillsTheProcess) {
         kill_point("loader.filled");
       },
       ::testing::KilledBySignal(SIGKILL), "");
+}
+
+TEST(KillPointDeathTest, ANumberMeansThatTimeAloneInTheWholeFamily) {
+  EXPECT_EXIT(
+      {
+        arm_kill_point("loader.filled:2");
+        kill_point("loader.filled");
+        if (::fork() == 0) kill_point("loader.filled");
+        int status = 0;
+        ::wait(&status);
+        kill_point("loader.filled");
+        ::_exit(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL ? 3 : 4);
+      },
+      ::testing::ExitedWithCode(3), "");
 }
 
 TEST(KillPointDeathTest, TheEnvironmentArmsIt) {

@@ -82,7 +82,9 @@ Result<Granted> Tables::grant(Session& by, const BeginRequest& wanted, const Now
   if (content.alias_count() + wanted.aliases.size() > kMaxAliases)
     return fail(Code::exhausted, "{} aliases exist already", format_count(kMaxAliases));
   const std::uint16_t device = TRY(make_device(wanted.device));
-  if (wanted.capacity_bytes != 0) devices[device].capacity_bytes = wanted.capacity_bytes;
+  if (wanted.capacity_bytes != 0 &&
+      std::exchange(devices[device].capacity_bytes, wanted.capacity_bytes) != wanted.capacity_bytes)
+    ++revision;
   Line* line = TRY(make_line({wanted.name, wanted.form, wanted.world, device}));
 
   const EntryId id{next_id++};

@@ -49,7 +49,7 @@ Result<Attached> Catalog::attach(SessionId session, const Selector& selector, co
   ++place.member().leases;
   ++place.set->leases;
   ++place.entry().leases;
-  Tables::use(place.entry(), now);
+  t.use(place.entry(), now);
   Attached out;
   out.lease = t.leases.add(*by, place, now.unix_ns);
   out.entry = t.info(place);
@@ -77,6 +77,7 @@ Result<> Catalog::set_budget(std::string_view device, std::uint64_t bytes, const
   const std::uint16_t at = TRY(tables_->make_device(device));
   tables_->devices[at].budget_bytes = bytes;
   tables_->devices[at].budget_from = from;
+  ++tables_->revision;
   tables_->make_room(now);
   return {};
 }

@@ -22,6 +22,7 @@
 #include "catalog/ids.hpp"
 #include "catalog/lease.hpp"
 #include "catalog/requests.hpp"
+#include "catalog/snapshot.hpp"
 
 namespace wc::catalog {
 
@@ -147,6 +148,25 @@ class Catalog {
   [[nodiscard]] std::size_t entry_count() const;  // loading ones included
   [[nodiscard]] std::size_t lease_count() const;
   [[nodiscard]] std::size_t session_count() const;
+
+  // ---- what outlives this process ----
+
+  /// Rises with every change that a snapshot would tell, but for the times of use.
+  [[nodiscard]] std::uint64_t revision() const;
+  /// Rises with every use of an entry: which was used when is told too, but may be told later.
+  [[nodiscard]] std::uint64_t uses() const;
+  [[nodiscard]] Snapshot snapshot() const;
+  /// What the session's lease is of. Errors: not_found.
+  [[nodiscard]] Result<EntryInfo> entry_of(SessionId session, LeaseId lease) const;
+  [[nodiscard]] std::optional<SavedLease> saved_lease(LeaseId lease) const;
+  [[nodiscard]] std::vector<SavedLease> leases_of(SessionId session) const;
+  /// Into an empty catalog: restore(), then the sessions that are still there with their leases,
+  /// then restored(), which lets go of what only other leases kept and checks the whole. After an
+  /// error the catalog is of no use. Errors: corrupt, internal (audit), and those of the bounds.
+  /// New leases count the uses of their slots from `first_use`, so that no id comes back.
+  Result<> restore(const Snapshot& from);
+  Result<> restore_lease(SessionId session, const SavedLease& lease);
+  Result<> restored(std::uint32_t first_use);
 
   /// What has to be done since the last call.
   [[nodiscard]] std::vector<Effect> take_effects();

@@ -7,6 +7,10 @@
 #include <map>
 #include <string>
 #include <string_view>
+#include <vector>
+
+#include "base/result.hpp"
+#include "catalog/snapshot.hpp"
 
 namespace wc::catalog {
 
@@ -22,6 +26,14 @@ class Generations {
   [[nodiscard]] bool passed(std::string_view name, std::string_view form,
                             std::uint64_t generation) const;
   [[nodiscard]] std::size_t size() const { return counters_.size(); }
+
+  [[nodiscard]] std::uint64_t floor() const { return floor_; }
+  /// Those that say more than the floor.
+  [[nodiscard]] std::vector<SavedCounter> saved() const;
+  /// Into empty ones, before any line. Errors: corrupt.
+  Result<> restore(std::uint64_t floor, const std::vector<SavedCounter>& counters);
+  /// 0: it has had none.
+  [[nodiscard]] std::uint64_t last(std::string_view name, std::string_view form) const;
 
  private:
   struct Key {

@@ -2,6 +2,8 @@
 
 #include <utility>
 
+#include "catalog/limits.hpp"
+
 namespace wc::catalog {
 namespace {
 
@@ -26,14 +28,8 @@ const Lease* LeaseTable::find(LeaseId id) const {
   return &slots_[slot];
 }
 
-LeaseId LeaseTable::add(Session& session, const Place& place, std::int64_t since_unix_ns) {
-  std::uint32_t slot = free_;
-  if (slot == kNone) {
-    slot = slots();
-    slots_.emplace_back();
-  } else {
-    free_ = slots_[slot].next;
-  }
+void LeaseTable::occupy(std::uint32_t slot, Session& session, const Place& place,
+                        std::int64_t since_unix_ns) {
   Lease& lease = slots_[slot];
   lease.session = &session;
   lease.place = place;
@@ -43,6 +39,17 @@ LeaseId LeaseTable::add(Session& session, const Place& place, std::int64_t since
   if (lease.next != kNone) slots_[lease.next].previous = slot;
   ++session.leases;
   ++size_;
+}
+
+LeaseId LeaseTable::add(Session& session, const Place& place, std::int64_t since_unix_ns) {
+  std::uint32_t slot = free_;
+  if (slot == kNone) {
+    slot = slots();
+    slots_.emplace_back().uses = first_use_;
+  } else {
+    free_ = slots_[slot].next;
+  }
+  occupy(slot, session, place, since_unix_ns);
   return id_of(slot);
 }
 
@@ -61,6 +68,30 @@ void LeaseTable::remove(LeaseId id) {
   lease.place = {};
   // A slot whose count of uses is spent stays out of use, so that no id comes back.
   if (++lease.uses != 0) lease.next = std::exchange(free_, slot);
+}
+
+bool LeaseTable::restore(LeaseId id, Session& session, const Place& place,
+                         std::int64_t since_unix_ns) {
+  const std::uint32_t slot = slot_of(std::to_underlying(id));
+  if (slot >= kMaxLeases) return false;
+  while (slots_.size() <= slot) slots_.emplace_back();
+  if (slots_[slot].session != nullptr) return false;
+  const std::uint64_t uses = std::to_underlying(id) >> kSlotBits;
+  if (uses > UINT32_MAX) return false;
+  slots_[slot].uses = static_cast<std::uint32_t>(uses);
+  occupy(slot, session, place, since_unix_ns);
+  return true;
+}
+
+void LeaseTable::restored(std::uint32_t first_use) {
+  first_use_ = first_use;
+  free_ = kNone;
+  for (std::uint32_t slot = 0; slot < slots(); ++slot) {
+    Lease& lease = slots_[slot];
+    if (lease.session != nullptr) continue;
+    lease.uses = first_use;
+    lease.next = std::exchange(free_, slot);
+  }
 }
 
 LeaseId LeaseTable::first_of(const Session& session) const {

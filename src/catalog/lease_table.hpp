@@ -27,6 +27,11 @@ class LeaseTable {
   /// Nothing where there is no such lease (any more).
   [[nodiscard]] const Lease* find(LeaseId id) const;
   void remove(LeaseId id);
+
+  /// A lease of a former process, under its id. False: its slot is taken, or there is none such.
+  /// After the last one, restored().
+  bool restore(LeaseId id, Session& session, const Place& place, std::int64_t since_unix_ns);
+  void restored(std::uint32_t first_use);
   /// Any lease of the session.
   [[nodiscard]] LeaseId first_of(const Session& session) const;
   [[nodiscard]] std::size_t size() const { return size_; }
@@ -38,9 +43,12 @@ class LeaseTable {
   [[nodiscard]] static std::uint32_t slot_of(std::uint64_t id);
 
  private:
+  void occupy(std::uint32_t slot, Session& session, const Place& place, std::int64_t since_unix_ns);
+
   std::deque<Lease> slots_;  // grows without moving
   std::uint32_t free_ = UINT32_MAX;
   std::size_t size_ = 0;
+  std::uint32_t first_use_ = 0;  // of new slots
 };
 
 }  // namespace wc::catalog

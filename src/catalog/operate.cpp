@@ -166,6 +166,7 @@ Result<EntryInfo> Catalog::keep_alive(const Selector& selector, std::chrono::nan
   TRY(valid_selector(selector, false));
   const Place place = TRY(t.resolve_or_explain(selector));
   for (Entry* entry : members_meant(selector, place)) entry->keep_alive = valid_keep_alive(time);
+  ++t.revision;
   EntryInfo reply = t.info(place);
   t.make_room(now);
   return reply;
@@ -177,6 +178,7 @@ Result<EntryInfo> Catalog::pin(const Selector& selector, bool pinned, const Now&
   const Place place = TRY(t.resolve_or_explain(selector));
   const std::vector<Entry*> meant = members_meant(selector, place);
   for (Entry* entry : meant) entry->pinned = pinned;
+  ++t.revision;
   EntryInfo reply = t.info(place);
   if (!pinned) {
     std::vector<EntryId> ids;
@@ -204,6 +206,7 @@ Result<std::optional<EntryInfo>> Catalog::drain(SessionId session, RequestId req
                        [](const Entry* entry) { return entry->leases != 0; });
   if (!drain.left.empty()) TRY(t.waits.room(*by, request));
   for (Entry* entry : meant) entry->draining = true;
+  ++t.revision;
   drain.entry = t.info(place);
   if (drain.left.empty()) return std::move(drain.entry);
   Waiter waiter;
@@ -223,6 +226,7 @@ Result<EntryInfo> Catalog::undrain(const Selector& selector, const Now& /*now*/)
   const Place place = TRY(t.resolve_or_explain(selector));
   for (Entry* entry : members_meant(selector, place)) {
     if (!std::exchange(entry->draining, false)) continue;
+    ++t.revision;
     for (const Place& each : entry->places) t.changed.push_back(each.set->name);
     while (!entry->drains.empty()) {
       Waiter& waiter = *entry->drains.back();

@@ -51,7 +51,7 @@ void become_resident(Tables& tables, Entry& entry, const Summary& summary, const
   entry.total_bytes = std::max(entry.total_bytes, entry.done_bytes);
   entry.done_bytes = entry.total_bytes;
   entry.since_unix_ns = now.unix_ns;
-  Tables::use(entry, now);
+  tables.use(entry, now);
 }
 
 }  // namespace
@@ -99,12 +99,14 @@ Result<Publication> Catalog::publish_done(EntryId load, const Summary& summary, 
   const std::vector<Waiter*> waiters = t.unload(entry);
   if (resident != nullptr) {
     resident->keep_alive = std::max(resident->keep_alive, entry.keep_alive);
-    Tables::use(*resident, now);
+    t.use(*resident, now);
     t.release(entry);
     t.content.add_aliases(*resident, aliases);
+    ++t.revision;
     if (resident->source_digest.empty()) resident->source_digest = summary.source_digest;
   } else {
     become_resident(t, entry, summary, now);
+    ++t.revision;
   }
   Result<Publication> reply;
   if (Result<Place> place = t.adopt(destination.claim, resident != nullptr ? *resident : entry)) {

@@ -32,6 +32,9 @@ class Scenario {
   /// Ends every session and releases everything: whatever is left was leaked.
   std::string finish();
 
+  [[nodiscard]] const Catalog& catalog() const { return catalog_; }
+  [[nodiscard]] const auto& sessions() const { return sessions_; }
+
  private:
   using Step = void (Scenario::*)();
 

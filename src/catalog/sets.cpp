@@ -41,6 +41,7 @@ Result<Line*> Tables::make_line(const LineKey& key) {
 
 void Tables::tidy(Line& line) {
   if (!line.empty()) return;
+  ++revision;
   Name& name = *line.name;
   const Text text = name.text;
   generations.let_go(*text, *line.form);
@@ -67,6 +68,7 @@ Place Tables::put(Set& pending, std::uint32_t rank, Entry& entry) {
   const Place place{&pending, rank};
   place.member().entry = &entry;
   entry.places.push_back(place);
+  ++revision;
   const bool complete =
       std::ranges::all_of(pending.members, [](const Member& m) { return m.entry != nullptr; });
   if (complete) switch_sets(*pending.line);
@@ -75,6 +77,7 @@ Place Tables::put(Set& pending, std::uint32_t rank, Entry& entry) {
 
 void Tables::switch_sets(Line& line) {
   Set& set = *std::exchange(line.pending, nullptr);
+  ++revision;
   set.status = Set::Status::current;
   set.generation = generations.next(*set.name, *set.form);
   set.switched = ++switches;
@@ -93,6 +96,7 @@ void Tables::switch_sets(Line& line) {
 
 void Tables::take_away(Set& set) {
   Line& line = *std::exchange(set.line, nullptr);
+  ++revision;
   if (set.attachable()) changed.push_back(set.name);
   if (line.current == &set) line.current = nullptr;
   if (line.pending == &set) line.pending = nullptr;
@@ -113,6 +117,7 @@ void Tables::take_away(Set& set) {
 
 void Tables::drop(const Place& place) {
   Entry& entry = place.entry();
+  ++revision;
   std::erase(entry.places, place);
   place.member().entry = nullptr;
   settle(entry);
@@ -165,6 +170,7 @@ void Tables::release(Entry& entry) {
 
 void Tables::use(Entry& entry, const Now& now) {
   entry.used = now.steady;
+  ++uses;
   entry.used_unix_ns = now.unix_ns;
 }
 
@@ -175,7 +181,10 @@ void Tables::end_lease(LeaseId id, bool died, const Now& now) {
   Set& set = *place.set;
   Entry& entry = place.entry();
   use(entry, now);
-  if (died) entry.guarded = std::max(entry.guarded, now.steady + protection);
+  if (died) {
+    entry.guarded = std::max(entry.guarded, now.steady + protection);
+    ++revision;
+  }
   --place.member().leases;
   --set.leases;
   if (--entry.leases == 0) drained(entry);
@@ -184,6 +193,7 @@ void Tables::end_lease(LeaseId id, bool died, const Now& now) {
   } else if (set.status == Set::Status::gone) {
     if (place.member().leases == 0) drop(place);
     if (set.leases == 0) sets.erase(set.id);
+    ++revision;
   }
   wake();
 }

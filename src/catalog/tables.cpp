@@ -55,6 +55,7 @@ Result<std::uint16_t> Tables::make_device(std::string_view name) {
   TRY(valid_device(name));
   DeviceStatus fresh;
   fresh.device = name;
+  ++revision;
   if (devices.size() < kMaxDevices) {
     devices.push_back(std::move(fresh));
     return static_cast<std::uint16_t>(devices.size() - 1);

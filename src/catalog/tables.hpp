@@ -71,7 +71,9 @@ struct Tables {
   std::uint64_t next_id = 1;  // of entries and sets
   std::uint64_t switches = 0;
   std::chrono::nanoseconds protection = kProtection;
-  Time room_looked{};  // for room, so that the end of a protection is looked at once
+  Time room_looked{};          // for room, so that the end of a protection is looked at once
+  std::uint64_t revision = 0;  // rises with each change that a snapshot tells
+  std::uint64_t uses = 0;      // rises with each change of when an entry was last used
   Text raw = std::make_shared<const std::string>("raw");
 
   // ---- tables.cpp: records and what is told about them ----
@@ -98,7 +100,7 @@ struct Tables {
   void settle(Entry& entry);
   void release(Entry& entry);
   void end_lease(LeaseId id, bool died, const Now& now);
-  static void use(Entry& entry, const Now& now);
+  void use(Entry& entry, const Now& now);
 
   // ---- adopt.cpp: content comes under a name ----
   [[nodiscard]] Result<> free_of_other_content(const Claim& claim, const Content& claimed);

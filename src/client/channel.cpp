@@ -245,9 +245,15 @@ Result<> Channel::dispatch(wire::Packet& packet) {
     give_back(*message);
     return {};
   }
+  if (const auto asked = asked_after_.find(number); asked != asked_after_.end()) {
+    lose(std::exchange(asked->second, 0));
+    asked_after_.erase(asked);
+    return {};
+  }
   if (number == 0) {
     // Of no request: only a last word is known, and others may come to be.
     if (const auto* failure = message->body_as_Failure()) return Failure(wire::to_error(*failure));
+    if (message->body_type() == wire::fb::Body::Resumed) ask_after_all();
     return {};
   }
   if (number <= last_number_) return {};  // answered twice, or long after it was forgotten
@@ -294,6 +300,37 @@ void Channel::give_back(const wire::fb::Message& message) {
     packet = wire::encode(++last_number_, abandon);
   }
   if (packet && !packet->empty()) to_give_back_.push_back(std::move(*packet));
+}
+
+// The daemon is another one: it may never have heard of what waits here. The answer to a Cancel
+// comes after those to all that it has read before.
+void Channel::ask_after_all() {
+  for (auto& [number, slot] : waiting_) {
+    if (slot->answer) continue;
+    wire::fb::CancelT cancel;
+    cancel.request = number;
+    const std::uint64_t asked = ++last_number_;
+    if (auto packet = wire::encode(asked, cancel)) to_give_back_.push_back(std::move(*packet));
+    asked_after_[asked] = number;
+  }
+}
+
+// Whoever still waits when the daemon has answered what came after, waits for nothing.
+void Channel::lose(std::uint64_t number) {
+  const auto found = waiting_.find(number);
+  if (found == waiting_.end() || found->second->answer) return;
+  Slot& slot = *found->second;
+  const Error error{Code::disconnected,
+                    format("the daemon was started anew before it answered {}: try again",
+                           wire::name_of(slot.request)),
+                    {}};
+  auto bytes = wire::encode(number, wire::to_failure(error));
+  if (!bytes) return;
+  Answer answer;
+  answer.bytes = std::move(*bytes);
+  answer.message = wire::fb::GetMessage(answer.bytes.data());
+  slot.answer = std::move(answer);
+  if (slot.follows) slot.wake.notify_one();
 }
 
 void Channel::abandon(std::uint64_t number, const Slot& slot) {

@@ -135,6 +135,8 @@ class Channel {
   [[nodiscard]] Result<> answer_slot(Slot& slot, wire::Packet& packet,
                                      const wire::fb::Message& message);
   void give_back(const wire::fb::Message& message);
+  void ask_after_all();
+  void lose(std::uint64_t number);
   void break_with(Error reason);
 
   const std::chrono::nanoseconds timeout_;
@@ -147,6 +149,7 @@ class Channel {
   std::map<std::uint64_t, Slot*> waiting_;
   std::map<std::uint64_t, Abandoned> abandoned_;
   std::vector<wire::Bytes> to_give_back_;
+  std::map<std::uint64_t, std::uint64_t> asked_after_;  // by the Cancel that asks
   std::optional<Error> broken_;
   bool reading_ = false;  // some thread leads
   bool posted_ = false;   // an answer that nobody waits for may lie in the socket

@@ -99,6 +99,7 @@ wire::fb::HelloT introduce(const std::string& label, const wire::VersionRange& v
   while (!command.empty() && command.back() == '\0') command.pop_back();
   hello.command = plain_text(command, kMaxCommandBytes);
   hello.pid = ::getpid();
+  hello.capabilities = wire::kResumes;
   hello.container = plain_text(container_in(beginning_of("/proc/self/cgroup", 4096)), 256);
   return hello;
 }

@@ -109,5 +109,34 @@ TEST_F(AccessTest, AGroupThatMayEnterMayRead) {
   EXPECT_EQ(publisher.begin().error().code, Code::denied);
 }
 
+// A connection that goes on has the rights that it had, and nobody's memory becomes root's.
+TEST_F(AccessTest, RightsAndPublishersAreTheSameAfterTheDaemonsDeath) {
+  stays_resident();
+  EXPECT_EQ(daemon().end(SIGTERM), 0);
+  DaemonOptions options;
+  options.serve.access.read.users = {kReader};
+  options.serve.access.publish.groups = {kGroup};
+  options.supervised = true;
+  start_for_others(options);
+  RawClient publisher = connect_as(kPublisher, {kGroup});
+  const auto welcome = publisher.hello();
+  ASSERT_TRUE(welcome);
+  ASSERT_TRUE(publish(publisher));
+  ASSERT_TRUE(attach(publisher, "sample"));
+  RawClient reader = connect_as(kReader);
+  ASSERT_TRUE(reader.hello());
+  ASSERT_TRUE(attach(reader, "sample"));
+  ASSERT_EQ(::kill(welcome->pid, SIGKILL), 0);
+  PublishedSample other = sample_of("other");
+  other.name = "other";
+  ASSERT_TRUE(publish(publisher, other));
+  EXPECT_EQ(evict(publisher, "sample").error().code, Code::denied);
+  RawPublisher refused(reader, sample_of("third"));
+  EXPECT_EQ(refused.begin().error().code, Code::denied);
+  const auto attached = attach(reader, "sample");
+  ASSERT_TRUE(attached);
+  EXPECT_EQ(attached->entry->publisher_uid, kPublisher);
+}
+
 }  // namespace
 }  // namespace wc::daemon

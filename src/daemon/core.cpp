@@ -21,7 +21,10 @@ Core::Core(EventLoop& loop, HelperClient& helper, Options options)
       takes_(loop, helper, options_.limits,
              [this](catalog::SessionId id, Result<std::vector<Fd>> descriptors) {
                taken(id, std::move(descriptors));
-             }) {}
+             }) {
+  if (options_.keeper == nullptr || options_.unreadable) return;
+  options_.keeper->set_hooks({[this] { flush_held(); }, [this] { put_all(); }});
+}
 
 catalog::Now Core::now() const {
   const auto since_epoch = std::chrono::system_clock::now().time_since_epoch();
@@ -93,6 +96,10 @@ void Core::bury(catalog::SessionId id) {
   const auto found = clients_.find(id);
   if (found == clients_.end()) return;
   Fd socket = found->second.session->take_socket();
+  if (found->second.kept && options_.keeper != nullptr) {
+    options_.keeper->drop({Shelved::connection, 0, std::to_underlying(id)});
+    options_.keeper->drop_group(Shelved::lease, std::to_underlying(id));
+  }
   clients_.erase(found);
   ::shutdown(socket.get(), SHUT_RDWR);
   int unread = 0;
@@ -177,6 +184,14 @@ void Core::job_over(catalog::EntryId entry) {
   if (stored == nullptr) return;
   --stored->jobs;
   if (!stored->given_back || stored->jobs > 0) return;
+  if (!std::exchange(stored->kept, false) || options_.keeper == nullptr) return give_back(entry);
+  // Not before the supervisor's are closed: the helper's are the last.
+  options_.keeper->drop({Shelved::memory, 0, std::to_underlying(entry)});
+  options_.keeper->after(options_.keeper->covering(true), [this, entry] { give_back(entry); });
+  schedule_commit();
+}
+
+void Core::give_back(catalog::EntryId entry) {
   helper_.release(store_.take(entry), [this, entry] {
     const auto released = catalog_.released(entry, now());
     if (!released) report(Level::error, "released what was not: {}", released.error().message);
@@ -215,6 +230,7 @@ void Core::settle() {
     }
   }
   arm_deadline();
+  schedule_commit();
 }
 
 void Core::carry_out(catalog::ReleaseMemory& effect) {

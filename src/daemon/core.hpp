@@ -19,6 +19,7 @@
 #include "daemon/device_holds.hpp"
 #include "daemon/event_loop.hpp"
 #include "daemon/helper_client.hpp"
+#include "daemon/keeper.hpp"
 #include "daemon/session.hpp"
 #include "daemon/store.hpp"
 #include "daemon/takes.hpp"
@@ -50,6 +51,8 @@ struct Client {
   std::map<std::uint64_t, Load> begins;         // what waiting requests will be granted
   std::map<std::uint64_t, Reserving> reserves;  // what waits for room
   std::size_t refused_descriptors = 0;
+  bool kept = false;  // by the supervisor: it has leases, or owns memory
+  std::map<std::uint64_t, catalog::LeaseId> unclaimed;  // leases whose answer may have been lost
 };
 
 class Core final : public SessionOwner {
@@ -60,11 +63,17 @@ class Core final : public SessionOwner {
     std::uint64_t descriptor_limit = 1024;  // of open files
     std::string epoch;
     std::string software;
+    Keeper* keeper = nullptr;         // none: nothing outlives this process
+    std::optional<Error> unreadable;  // the state that there is: nobody can be served
   };
 
   Core(EventLoop& loop, HelperClient& helper, Options options);
   Core(const Core&) = delete;
   Core& operator=(const Core&) = delete;
+
+  /// What a former process has kept; before the first client. After an error this object is of no
+  /// use. Errors: version, corrupt, io; those of the catalog.
+  Result<> restore(Shelf& shelf);
 
   /// A connection whose peer may connect. Errors: as Session::create.
   Result<> admit(Fd socket, const wire::Peer& peer);
@@ -94,6 +103,15 @@ class Core final : public SessionOwner {
   /// Closes descriptors whose last close may take long, where nobody waits for it: one job at a
   /// time, with all that came meanwhile.
   void dispose(std::vector<Fd> descriptors);
+  /// The supervisor gets the entry's memory, as it is now.
+  void keep_memory(catalog::EntryId entry);
+  void keep_connection(Session& session);
+  /// A lease that answers the request; and its end.
+  void keep_lease(Session& session, std::uint64_t request, catalog::LeaseId lease);
+  void lease_over(Session& session, catalog::LeaseId lease);
+  /// A restored lease that this request was answered with, which nobody may have received.
+  [[nodiscard]] std::optional<catalog::LeaseId> unclaimed_lease(const Session& session,
+                                                                std::uint64_t request);
   void settle();
   void stop() { loop_.stop(); }
 
@@ -105,6 +123,9 @@ class Core final : public SessionOwner {
   void on_message(Session& session, const wire::fb::Message& message,
                   std::vector<Fd> descriptors) override;
   void on_ended(Session& session) override;
+  [[nodiscard]] std::uint64_t rests_on() override;
+  [[nodiscard]] bool kept(std::uint64_t batch) override;
+  void hold(Session& session) override { held_.push_back(session.id()); }
   [[nodiscard]] std::span<std::byte> receive_buffer() override { return buffer_->bytes; }
 
  private:
@@ -119,6 +140,17 @@ class Core final : public SessionOwner {
   void bury(catalog::SessionId id);
   void taken(catalog::SessionId id, Result<std::vector<Fd>> descriptors);
   void withdraw_ipc_of(catalog::SessionId publisher);
+  void give_back(catalog::EntryId entry);
+  void schedule_commit();
+  void schedule_uses();
+  void put_state();
+  void commit();
+  void put_all();
+  void flush_held();
+  Result<> restore_memory(const ShelfKey& key, ShelfItem& item);
+  Result<> restore_connection(const ShelfKey& key, ShelfItem& item);
+  Result<> restore_lease(const ShelfKey& key, ShelfItem& item);
+  void resume();
 
   EventLoop& loop_;
   HelperClient& helper_;
@@ -132,9 +164,14 @@ class Core final : public SessionOwner {
   std::uint64_t next_session_ = 1;
   std::vector<Fd> disposing_;
   bool dispose_under_way_ = false;
+  std::uint64_t kept_revision_ = 0;  // of the catalog, as the supervisor has it
+  std::uint64_t kept_uses_ = 0;      // the same
+  bool commit_scheduled_ = false;
+  std::vector<catalog::SessionId> held_;
   std::unique_ptr<wire::PacketBuffer> buffer_ = std::make_unique<wire::PacketBuffer>();
   std::optional<catalog::Time> armed_for_;
   EventLoop::Timer deadline_;
+  EventLoop::Timer keep_uses_;
 };
 
 }  // namespace wc::daemon

@@ -21,12 +21,18 @@ void answer(Call call, const fb::Message& message) {
 }
 
 Result<> greet(Call& call, const fb::HelloT& hello) {
+  if (const auto& why = call.core.options().unreadable)
+    return fail(Code::version,
+                "the daemon keeps memory whose state it can't read, and gives none "
+                "of it out: {}",
+                why->message);
   const auto version = TRY(wire::common_version({}, {hello.min_version, hello.max_version}));
   TRY(call.core.catalog().session_opened(call.session.id()));
   const auto kept = [](const std::string& text) {
     return std::string(wire::clipped(text, kMaxPeerTextBytes));
   };
-  call.session.greet({kept(hello.label), kept(hello.command), kept(hello.container)});
+  call.session.greet(
+      {kept(hello.label), kept(hello.command), kept(hello.container), hello.capabilities});
   fb::WelcomeT welcome;
   welcome.version = version;
   welcome.epoch = call.core.options().epoch;

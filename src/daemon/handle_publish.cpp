@@ -82,6 +82,7 @@ Result<catalog::Publication> conclude(Core& core, const Publishing& what,
   auto publication = TRY(core.catalog().publish_done(what.load, summary, core.now()));
   stored.fingerprint = publication.entry.fingerprint;
   stored.device = publication.entry.device;
+  if (publication.outcome != catalog::Outcome::already_resident) core.keep_memory(what.load);
   return publication;
 }
 

@@ -10,14 +10,33 @@ void send_entry(Call& call, const catalog::EntryInfo& entry) {
   call.session.send(call.request, answer);
 }
 
+namespace {
+
+// A lease that was given before the daemon died, in an answer that its client does not have, is
+// given again.
+Result<catalog::Attached> attach(Call& call, const fb::AttachT& message) {
+  const auto selector = to_catalog(message.selector);
+  if (const auto lease = call.core.unclaimed_lease(call.session, call.request)) {
+    catalog::Attached again;
+    again.lease = *lease;
+    again.entry = TRY(call.core.catalog().entry_of(call.session.id(), *lease));
+    return again;
+  }
+  auto attached = TRY(call.core.catalog().attach(call.session.id(), selector, call.core.now()));
+  call.core.keep_lease(call.session, call.request, attached.lease);
+  return attached;
+}
+
+}  // namespace
+
 Result<> handle(Call& call, const fb::AttachT& message) {
-  const auto attached = TRY(
-      call.core.catalog().attach(call.session.id(), to_catalog(message.selector), call.core.now()));
+  const auto attached = TRY(attach(call, message));
   const catalog::EntryId id = attached.entry.id;
   const StoredEntry* stored = call.core.store().find(id);
   if (stored == nullptr) {
     static_cast<void>(
         call.core.catalog().detach(call.session.id(), attached.lease, call.core.now()));
+    call.core.lease_over(call.session, attached.lease);
     return fail(Code::internal, "entry {} of \"{}\" has no memory", static_cast<std::uint64_t>(id),
                 attached.entry.name);
   }
@@ -43,6 +62,7 @@ Result<> handle(Call& call, const fb::AttachT& message) {
 Result<> handle(Call& call, const fb::DetachT& message) {
   TRY(call.core.catalog().detach(call.session.id(), catalog::LeaseId{message.lease},
                                  call.core.now()));
+  call.core.lease_over(call.session, catalog::LeaseId{message.lease});
   call.session.send(call.request, fb::DoneT());
   return {};
 }

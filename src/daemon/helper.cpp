@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
 #include <string.h>
@@ -166,6 +167,11 @@ class Helper {
 
 }  // namespace
 
+void wait_until_settled(Fd settled) {
+  char nothing = 0;
+  while (settled && ::read(settled.get(), &nothing, 1) < 0 && errno == EINTR) continue;
+}
+
 std::string HelperProcess::end() {
   if (!process) return {};
   socket.reset();  // its end; its children go with it
@@ -185,12 +191,19 @@ Result<HelperProcess> fork_helper() {
   }
   Fd mine(ends[0]);
   Fd theirs(ends[1]);
+  int closing[2];
+  if (::pipe2(closing, O_CLOEXEC) != 0) return fail_errno("pipe2");
+  Fd settled(closing[0]);
+  Fd open_until_settled(closing[1]);
   const pid_t daemon = ::getpid();
   const pid_t child = ::fork();
   if (child < 0) return fail_os(Code::exhausted, errno, "fork of the helper");
-  if (child == 0) run_helper(std::move(theirs), daemon);
+  if (child == 0) run_helper(std::move(theirs), daemon);  // closes the pipe with all the rest
   Fd process = TRY(pidfd_of(child));
-  return HelperProcess{child, std::move(process), std::move(mine)};
+  open_until_settled.reset();
+  HelperProcess helper{child, std::move(process), std::move(mine)};
+  helper.settled = std::move(settled);
+  return helper;
 }
 
 }  // namespace wc::daemon

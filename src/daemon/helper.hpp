@@ -28,6 +28,7 @@ struct HelperProcess {
       pid = other.pid;
       process = std::move(other.process);
       socket = std::move(other.socket);
+      settled = std::move(other.settled);
     }
     return *this;
   }
@@ -42,7 +43,11 @@ struct HelperProcess {
   pid_t pid = 0;
   Fd process;  // pidfd: readable when it has ended
   Fd socket;   // jobs go out, answers come in; non-blocking
+  Fd settled;  // a pipe that ends when it has closed all that it had of the daemon's
 };
+
+/// Waits for that end: before it, the daemon's lock outlives a daemon that is killed.
+void wait_until_settled(Fd settled);
 
 /// Every other descriptor of the caller but the standard three is closed in the child.
 /// Errors: io, exhausted (fork).

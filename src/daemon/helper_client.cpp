@@ -41,6 +41,7 @@ std::string HelperClient::end_helper() {
 
 Result<> HelperClient::adopt(HelperProcess process) {
   process_ = std::move(process);
+  process_.settled.reset();
   started_ = Clock::now();
   socket_watch_ = TRY(loop_.watch(process_.socket, EPOLLIN, on_socket_));
   process_watch_ = TRY(loop_.watch(process_.process, EPOLLIN, on_process_));

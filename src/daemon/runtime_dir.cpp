@@ -5,6 +5,7 @@
 #include <string>
 
 #include <fcntl.h>
+#include <poll.h>
 #include <string.h>
 #include <sys/file.h>
 #include <sys/socket.h>
@@ -16,6 +17,8 @@ namespace wc::daemon {
 namespace {
 
 constexpr const char* kLockName = "lock";
+constexpr int kLockIntervalMs = 5;
+constexpr int kLockAttempts = 400;
 
 mode_t directory_mode(const RuntimeDir::Options& options) {
   if (options.everybody) return 0711;
@@ -75,21 +78,31 @@ int holder_of(FdView lock) {
   return pid;
 }
 
-Result<Fd> take_lock(FdView directory, const std::string& path) {
+bool write_pid(FdView lock, pid_t pid) {
+  const std::string text = format("{}\n", pid);
+  return ::ftruncate(lock.get(), 0) == 0 &&
+         ::pwrite(lock.get(), text.data(), text.size(), 0) == std::ssize(text);
+}
+
+Result<Fd> take_lock(FdView directory, const std::string& path, const std::string& socket) {
+  int attempts = kLockAttempts;
   Fd lock(::openat(directory.get(), kLockName, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600));
   if (!lock) return fail_errno("open \"{}/{}\"", path, kLockName);
   struct flock whole{};
   whole.l_type = F_WRLCK;
   whole.l_whence = SEEK_SET;
-  if (::fcntl(lock.get(), F_OFD_SETLK, &whole) != 0) {
-    if (errno != EAGAIN && errno != EACCES) return fail_errno("lock \"{}/{}\"", path, kLockName);
+  while (::fcntl(lock.get(), F_OFD_SETLK, &whole) != 0) {
+    const int number = errno;
+    const bool held = number == EAGAIN || number == EACCES;
+    // One that ends has removed its socket, and holds the lock until its last process is gone.
+    if (held && attempts-- > 0 && ::faccessat(directory.get(), socket.c_str(), F_OK, 0) != 0) {
+      ::poll(nullptr, 0, kLockIntervalMs);
+      continue;
+    }
+    if (!held) return fail_os(Code::io, number, "lock \"{}/{}\"", path, kLockName);
     return fail(Code::busy, "a daemon (pid {}) serves \"{}\" already", holder_of(lock), path);
   }
-  const std::string pid = format("{}\n", ::getpid());
-  if (::ftruncate(lock.get(), 0) != 0 ||
-      ::pwrite(lock.get(), pid.data(), pid.size(), 0) != static_cast<ssize_t>(pid.size())) {
-    return fail_errno("write \"{}/{}\"", path, kLockName);
-  }
+  if (!write_pid(lock, ::getpid())) return fail_errno("write \"{}/{}\"", path, kLockName);
   return lock;
 }
 
@@ -137,7 +150,7 @@ Result<RuntimeDir> RuntimeDir::open(const Options& options) {
   Fd directory = TRY(open_directory(path, directory_mode(options)));
   TRY(check_directory(directory, path, options));
   TRY(address_in(directory, name));
-  Fd lock = TRY(take_lock(directory, path));
+  Fd lock = TRY(take_lock(directory, path, name));
   // systemd-tmpfiles spares a directory of /tmp that somebody holds such a lock on.
   static_cast<void>(::flock(directory.get(), LOCK_SH | LOCK_NB));
   return RuntimeDir(options, std::move(directory), std::move(lock));
@@ -165,6 +178,8 @@ Result<Fd> RuntimeDir::listen(int backlog) {
   }
   return socket;
 }
+
+void RuntimeDir::tell_pid(pid_t pid) const { static_cast<void>(write_pid(lock_, pid)); }
 
 void RuntimeDir::remove_socket() {
   ::unlinkat(directory_.get(), options_.socket.filename().c_str(), 0);

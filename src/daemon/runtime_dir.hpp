@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <optional>
+#include <vector>
 
 #include <sys/types.h>
 
@@ -34,6 +35,11 @@ class [[nodiscard]] RuntimeDir {
   /// socket is not (`already_exists`). Errors: io. Not to be called while another thread of this
   /// process makes files: the umask is the process's.
   [[nodiscard]] Result<Fd> listen(int backlog);
+
+  /// Writes the serving process's pid into the lock's file, for people.
+  void tell_pid(pid_t pid) const;
+  /// What every process that may serve here later keeps open.
+  [[nodiscard]] std::vector<FdView> descriptors() const { return {directory_, lock_}; }
 
   /// Removes the socket, so that clients see at once that nobody is there.
   void remove_socket();

@@ -41,8 +41,10 @@ Result<SendQueue::State> SendQueue::send_first(FdView socket) {
   return State::empty;
 }
 
-Result<SendQueue::State> SendQueue::flush(FdView socket) {
+Result<SendQueue::State> SendQueue::flush(FdView socket, const Kept& kept) {
   while (!packets_.empty()) {
+    if (const std::uint64_t after = packets_.front().after; after != 0 && kept && !kept(after))
+      return State::held;
     const State state = TRY(send_first(socket));
     if (state != State::empty) return state;
   }

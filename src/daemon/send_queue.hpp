@@ -26,19 +26,22 @@ class SendQueue {
     std::uint64_t request = 0;
     wire::Bytes bytes;
     Descriptors descriptors;  // empty: none
+    std::uint64_t after = 0;  // may be sent once this is acknowledged
   };
 
   enum class State : std::uint8_t {
     empty,     // everything is with the peer
     no_room,   // until the socket is writable
     unread,    // until the peer has read what it has: no event tells that reliably
+    held,      // until what it says is kept by the supervisor
     in_flight  // until fewer descriptors of this user are in flight: no event tells that
   };
 
   /// Errors: exhausted (the peer does not read; kMaxQueuedPackets, kMaxQueuedBytes).
   Result<> push(Packet packet);
-  /// Sends what can be sent. Errors: as send_packet.
-  Result<State> flush(FdView socket);
+  /// Sends what can be sent, and `kept` allows. Errors: as send_packet.
+  using Kept = std::function<bool(std::uint64_t)>;
+  Result<State> flush(FdView socket, const Kept& kept = {});
 
   [[nodiscard]] bool empty() const { return packets_.empty(); }
   /// Rises with each packet sent: whether the peer reads at all.

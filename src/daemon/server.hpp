@@ -43,15 +43,18 @@ struct ServeOptions {
   std::chrono::nanoseconds keep_after_death = catalog::kProtection;
   Limits limits;
   Level log_level = Level::info;
-  /// Called once, from the event loop's thread, when a client that connects is answered: for
-  /// --detach, which lets the waiting parent go.
+  /// Under a supervisor of its own, which starts it again when it dies, with all that was
+  /// published. Without one, everything ends with the process.
+  bool supervised = true;
+  /// Called once, in the calling process, when a client that connects is answered: for --detach,
+  /// which lets the waiting parent go.
   std::function<void(const Ready&)> ready;
 };
 
 /// Serves until a client says Stop, or SIGTERM, SIGINT or SIGHUP comes. To be called where the
-/// process has one thread: it forks a helper first. What it changes of the process (signal mask,
-/// SIGPIPE) it restores. Errors: busy (another daemon serves there), denied, already_exists,
-/// invalid_argument, io.
+/// process has one thread: it forks. Supervised, the calling process becomes the supervisor, and
+/// the daemon is its child. What it changes of the process (signal mask, SIGPIPE) it restores.
+/// Errors: busy (another daemon serves there), denied, already_exists, invalid_argument, io.
 Result<> serve(const ServeOptions& options);
 
 }  // namespace wc::daemon

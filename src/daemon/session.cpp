@@ -141,13 +141,15 @@ void Session::send_encoded(std::uint64_t request, Result<wire::Bytes> bytes,
     if (!bytes) return end(&bytes.error());
   }
   const bool waiting = !queue_.empty();
-  auto pushed = queue_.push({request, std::move(*bytes), std::move(descriptors)});
+  auto pushed =
+      queue_.push({request, std::move(*bytes), std::move(descriptors), owner_.rests_on()});
   if (!pushed) return end(&pushed.error());
   if (!waiting) flush();
 }
 
 void Session::flush() {
-  const auto state = queue_.flush(socket_);
+  const auto state =
+      queue_.flush(socket_, [this](std::uint64_t batch) { return owner_.kept(batch); });
   if (!state) {
     end(state.error().code == Code::disconnected ? nullptr : &state.error());
     return;
@@ -171,6 +173,10 @@ void Session::wait_for_peer(SendQueue::State state) {
       watch_.set(EPOLLOUT | EPOLLET);
       retry_later();
       break;
+    case SendQueue::State::held:
+      watch_.set(0);
+      owner_.hold(*this);
+      return;
     case SendQueue::State::in_flight:
       watch_.set(0);
       retry_later();
@@ -209,7 +215,8 @@ void Session::part(std::uint64_t request, const Error& error) {
   deadline_ = loop_.at(Clock::now() + options_.limits.parting, [this] { end(nullptr); });
   const bool waiting = !queue_.empty();
   auto bytes = wire::encode(request, wire::to_failure(error));
-  if (!bytes || !queue_.push({request, std::move(*bytes), {}})) return end(nullptr);
+  if (!bytes || !queue_.push({request, std::move(*bytes), {}, owner_.rests_on()}))
+    return end(nullptr);
   parting_ = true;
   if (!waiting) flush();
 }

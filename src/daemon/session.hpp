@@ -38,6 +38,11 @@ class SessionOwner {
                           std::vector<Fd> descriptors) = 0;
   /// It does nothing any more, and may be destroyed once the present turn is over.
   virtual void on_ended(Session& session) = 0;
+  /// What an answer that is given now rests on; 0: nothing. kept(): whether the supervisor has it;
+  /// where not, the session's flush_held() is called when more is.
+  [[nodiscard]] virtual std::uint64_t rests_on() { return 0; }
+  [[nodiscard]] virtual bool kept(std::uint64_t /*batch*/) { return true; }
+  virtual void hold(Session& /*session*/) {}
   /// Where every session receives: one at a time.
   [[nodiscard]] virtual std::span<std::byte> receive_buffer() = 0;
 };
@@ -47,6 +52,7 @@ struct PeerText {
   std::string label;
   std::string command;
   std::string container;
+  std::uint64_t capabilities = 0;  // of its Hello
 };
 
 class Session final : public EventHandler {
@@ -95,6 +101,10 @@ class Session final : public EventHandler {
   void part(std::uint64_t request, const Error& error);
 
   void on_ready(std::uint32_t events) override;
+  void flush_held() {
+    if (!ended_ && !queue_.empty()) flush();
+  }
+  [[nodiscard]] FdView socket() const { return socket_; }
 
   /// A copy of the connection, for the helper to take a packet from. Errors: exhausted.
   [[nodiscard]] Result<Fd> copy_of_socket() const;

@@ -25,6 +25,7 @@ struct StoredEntry {
   memory::Transport transport = memory::Transport::host_fd;
   catalog::SessionId owner{};  // that loads it, or has loaded it
   bool loading = true;
+  bool kept = false;        // by the supervisor too
   bool given_back = false;  // the catalog is done with it: goes when no job works on it
   unsigned jobs = 0;        // of the helper, that have views of its descriptors or will add some
   std::string device;

@@ -19,4 +19,7 @@ inline constexpr std::size_t kMaxTicketBytes = 256;
 inline constexpr std::size_t kMaxIpcBytes = 128;      // of an IPC handle, of an IPC event
 inline constexpr std::size_t kMaxCounterBytes = 256;  // the name of a reference counter's file
 
+/// A bit of Hello's capabilities: understands Resumed.
+inline constexpr std::uint64_t kResumes = 1;
+
 }  // namespace wc::wire

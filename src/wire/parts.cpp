@@ -232,6 +232,8 @@ void Walk::message(const fb::Message& message) {
       return selector_of<fb::Drain>(message);
     case Body::Failure:
       return table(message.body_as_Failure());
+    case Body::Resumed:
+      return text("epoch", message.body_as_Resumed()->epoch());
     default:
       return;  // of fixed size, or of a later version and never unpacked
   }

@@ -261,6 +261,10 @@ inline void add_operator_replies(std::vector<fb::BodyUnion>& out) {
   stopping.kept_bytes = 1;
   stopping.dropped_bytes = 2;
   out.push_back(any(stopping));
+  fb::ResumedT resumed;
+  resumed.epoch = "ffeeddccbbaa99887766554433221100";
+  resumed.pid = 99;
+  out.push_back(any(resumed));
 }
 
 inline std::vector<fb::BodyUnion> all() {

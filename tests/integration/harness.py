@@ -75,7 +75,11 @@ class Case(unittest.TestCase):
         for process in reversed(self.started):
             if process.poll() is None:
                 process.send_signal(signal.SIGCONT)
-                process.kill()
+                process.terminate()  # passed on to the daemon: a supervisor that is killed is replaced
+                try:
+                    process.wait(PATIENCE_S)
+                except subprocess.TimeoutExpired:
+                    process.kill()
             with process:  # closes its pipes, waits
                 pass
 
@@ -179,6 +183,13 @@ class DaemonCase(Case):
         stopped = self.json_of("stop")
         self.assertEqual(stopped["kept_bytes"] + stopped["dropped_bytes"], 0)
         self.end(self.daemon)
+
+    def kill_for_good(self) -> None:
+        """Supervisor and daemon: neither may start the other again."""
+        self.daemon.send_signal(signal.SIGSTOP)
+        os.kill(self.service["pid"], signal.SIGKILL)
+        self.daemon.kill()
+        self.daemon.wait()
 
     def bytes_held(self) -> int:
         devices = self.json_of("status")["devices"]

@@ -1,6 +1,7 @@
 """Processes killed at named points: memory comes back, and who waits takes over."""
 
 import json
+import os
 import signal
 import unittest
 
@@ -73,14 +74,23 @@ class ReaderKilled(DaemonCase):
 
 
 class DaemonKilled(DaemonCase):
+    def test_what_is_loaded_and_held_outlives_it(self):
+        self.run_cli("load", self.checkpoint())
+        reader = self.held_by_reader("model")
+        os.kill(self.json_of("status")["pid"], signal.SIGKILL)
+        eventually(lambda: self.json_of("status")["epoch"] != self.service["epoch"], "the next one")
+        self.assertEqual(self.entries()["model", 1]["leases"], 1)
+        self.assertEqual(self.json_of("verify", "model")["mismatches"], [])
+        reader.send_signal(signal.SIGINT)
+        self.end(reader)
+
     def test_readers_live_on_and_calls_say_disconnected(self):
         self.run_cli("load", self.checkpoint())
         reader = self.held_by_reader("model")
         with self.being_loaded("other"):
             waiting = self.start("wait", "other", "--json")
             eventually(lambda: self.json_of("status")["connections"] >= 4, "the waiter's connection")
-            self.daemon.kill()
-            self.daemon.wait()
+            self.kill_for_good()
             self.end(waiting, expect=4)
         self.assertIsNone(reader.poll())
         reader.send_signal(signal.SIGINT)

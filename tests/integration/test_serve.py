@@ -37,7 +37,9 @@ class Detached(Case):
         self.assertRegex(out, r"^serving in the background: pid \d+, socket ")
         pid = self.json_of("status")["pid"]
         self.assertEqual(os.readlink(f"/proc/{pid}/cwd"), "/")
-        self.assertEqual(os.getsid(pid), pid)
+        supervisor = int(Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[1])
+        self.assertEqual(os.getsid(pid), supervisor)
+        self.assertEqual(os.readlink(f"/proc/{supervisor}/cwd"), "/")
         for fd in (0, 1):
             self.assertEqual(os.readlink(f"/proc/{pid}/fd/{fd}"), "/dev/null")
 
@@ -54,10 +56,22 @@ class Detached(Case):
         self.assertEqual(self.socket.read_text(), "a file of somebody's")
         self.socket.unlink()
 
-    def test_it_starts_again_after_kill(self):
+    def test_it_starts_again_after_kill_with_what_was_loaded(self):
         first = self.json_of("serve", "--detach")
+        self.run_cli("load", self.checkpoint())
         os.kill(first["pid"], signal.SIGKILL)
         eventually(lambda: is_gone(first["pid"]), "its end")
+        status = self.json_of("status")
+        self.assertNotEqual(first["epoch"], status["epoch"])
+        self.assertEqual(self.json_of("verify", "model")["mismatches"], [])
+
+    def test_a_new_one_may_be_started_when_it_and_its_supervisor_were_killed(self):
+        first = self.json_of("serve", "--detach")
+        supervisor = os.getsid(first["pid"])
+        os.kill(supervisor, signal.SIGSTOP)
+        for pid in (first["pid"], supervisor):
+            os.kill(pid, signal.SIGKILL)
+            eventually(lambda: is_gone(pid), "its end")
         second = self.json_of("serve", "--detach")
         self.assertNotEqual(first["epoch"], second["epoch"])
 

@@ -36,12 +36,12 @@ class CtrlC(DaemonCase):
         calls = (("ls",), ("status",), ("leases",), ("attach", "x"), ("attach", "x", "--hold"),
                  ("wait", "x"), ("verify", "x"), ("inspect", "x"), ("load", folder), ("evict", "x"),
                  ("pin", "x"), ("unpin", "x"), ("drain", "x"), ("stop",))
-        self.daemon.send_signal(signal.SIGSTOP)
+        os.kill(self.service["pid"], signal.SIGSTOP)
         processes = [self.start(*call, "--json") for call in calls]
         for process in processes:
             self.connected(process)
             self.interrupted(process)
-        self.daemon.send_signal(signal.SIGCONT)
+        os.kill(self.service["pid"], signal.SIGCONT)
         eventually(lambda: self.json_of("status")["connections"] == 1, "the end of their connections")
         self.assertEqual(self.json_of("ls")["entries"], [])
 

@@ -79,6 +79,11 @@ class Daemon:
 
     def end(self, number: int = signal.SIGTERM) -> None:
         if self.process is not None:
+            if number == signal.SIGKILL:  # of both: neither may start the other again
+                self.process.send_signal(signal.SIGSTOP)
+                children = Path(f"/proc/{self.process.pid}/task/{self.process.pid}/children")
+                for child in children.read_text().split():
+                    os.kill(int(child), number)
             self.process.send_signal(number)
             self.process.wait(PATIENCE_S)
             self.process = None

@@ -34,6 +34,7 @@ struct DaemonOptions {
   daemon::ServeOptions serve;    // its socket is set from the above
   std::string kill_at;           // a kill point, armed in the daemon and its helper
   std::optional<rlim_t> open_files;
+  bool supervised = false;    // most tests are of one process, which ends with all that it has
   std::filesystem::path log;  // stderr
 };
 
@@ -56,9 +57,12 @@ class DaemonProcess {
   DaemonProcess(const DaemonProcess&) = delete;
   DaemonProcess& operator=(const DaemonProcess&) = delete;
   ~DaemonProcess() {
-    if (pid_ > 0) {
-      ::kill(pid_, SIGKILL);
-      wait();
+    if (pid_ <= 0) return;
+    // A supervisor that is killed is replaced by its daemon: both are asked first.
+    ::kill(pid_, SIGTERM);
+    for (int patience = 1000; patience > 0 && ::waitpid(pid_, nullptr, WNOHANG) == 0; --patience) {
+      ::poll(nullptr, 0, 5);
+      if (patience == 1) end(SIGKILL);
     }
   }
 
@@ -117,6 +121,7 @@ class DaemonProcess {
     arm_kill_point(options.kill_at);
     daemon::ServeOptions serve = options.serve;
     serve.socket = options.socket;
+    serve.supervised = options.supervised;
     serve.ready = [&](const daemon::Ready& ready) {
       if (options.serve.ready) options.serve.ready(ready);
       static_cast<void>(::write(tell.get(), "r", 1) == 1);
