@@ -1,5 +1,6 @@
-// Loading a checkpoint into GPU memory, hot, from the call to published, against what this
-// machine's link can do (pinned host to device) in the same run.
+// Loading a checkpoint into GPU memory, hot, from the call to published, without digests and with
+// them; then comparing it with the files again (verify). Against what this machine's link can do,
+// both ways, in the same run.
 //
 //   gpu_load SOCKET ROUNDS CHECKPOINT...
 //
@@ -10,6 +11,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <memory>
+#include <optional>
 #include <string>
 #include <thread>
 #include <vector>
@@ -40,31 +42,77 @@ double gb_per_s(std::uint64_t bytes, std::chrono::nanoseconds time) {
   return static_cast<double>(bytes) / static_cast<double>(time.count());
 }
 
-// The ceiling: pinned memory to the device in one stream, blocks of 64 MiB.
-double link_ceiling() {
-  auto driver = must(cuda::open_driver());
-  const auto gpu = must(cuda::find_gpu(driver, "0"));
-  const auto context = must(cuda::retain_context(driver, gpu.device));
-  const auto current = must(cuda::CurrentContext::push(driver, context));
-  auto device = must(
-      cuda::open_cuda_device(std::make_shared<const cuda::Driver>(must(cuda::open_driver())), "0"));
+struct Gpu {
+  std::shared_ptr<const cuda::Driver> driver;
+  cuda::Gpu gpu;
+  cuda::PrimaryContext context;
+
+  static Gpu open() {
+    auto driver = std::make_shared<const cuda::Driver>(must(cuda::open_driver()));
+    cuda::Gpu gpu = must(cuda::find_gpu(*driver, "0"));
+    cuda::PrimaryContext context = must(cuda::retain_context(*driver, gpu.device));
+    return {std::move(driver), std::move(gpu), std::move(context)};
+  }
+  [[nodiscard]] std::uint64_t free_bytes() const {
+    const auto current = must(cuda::CurrentContext::push(*driver, context));
+    std::size_t free = 0;
+    std::size_t total = 0;
+    (void)driver->cuMemGetInfo(&free, &total);
+    return free;
+  }
+};
+
+struct Link {
+  double to_device = 0;
+  double to_host = 0;
+};
+
+// The ceiling: pinned memory to the device and back in one stream, blocks of 64 MiB.
+Link link_ceiling(const Gpu& gpu) {
+  const cuda::Driver& driver = *gpu.driver;
+  const auto current = must(cuda::CurrentContext::push(driver, gpu.context));
+  const auto device = must(cuda::open_cuda_device(gpu.driver, "0"));
   constexpr std::size_t kBlock = std::size_t{64} << 20;
   const auto segment = must(device->create(kBlock));
   const auto view = must(device->map(*segment));
   const auto pinned = must(cuda::allocate_pinned(driver, kBlock));
   const auto stream = must(cuda::create_stream(driver));
-  double best = 0;
-  for (int round = 0; round < 3; ++round) {
-    constexpr int kCopies = 64;
-    const auto start = Clock::now();
-    for (int copy = 0; copy < kCopies; ++copy) {
-      (void)driver.cuMemcpyHtoDAsync(view->address(), pinned.get().data(), kBlock, stream.get());
+  const auto measure = [&](auto copy) {
+    double best = 0;
+    for (int round = 0; round < 3; ++round) {
+      constexpr int kCopies = 64;
+      const auto start = Clock::now();
+      for (int n = 0; n < kCopies; ++n) copy();
+      (void)driver.cuStreamSynchronize(stream.get());
+      best = std::max(best, gb_per_s(kCopies * kBlock, Clock::now() - start));
     }
-    (void)driver.cuStreamSynchronize(stream.get());
-    best = std::max(best, gb_per_s(kCopies * kBlock, Clock::now() - start));
-  }
-  return best;
+    return best;
+  };
+  std::byte* const host = pinned.get().data();
+  const auto there = view->address();
+  return {measure([&] { (void)driver.cuMemcpyHtoDAsync(there, host, kBlock, stream.get()); }),
+          measure([&] { (void)driver.cuMemcpyDtoHAsync(host, there, kBlock, stream.get()); })};
 }
+
+// The least free memory of the GPU while it lives: what a second copy would cost.
+class Watch {
+ public:
+  explicit Watch(const Gpu& gpu) : before_(gpu.free_bytes()), least_(before_) {
+    thread_ = std::jthread([this, &gpu](const std::stop_token& stop) {
+      while (!stop.stop_requested()) least_ = std::min(least_, gpu.free_bytes());
+    });
+  }
+  [[nodiscard]] std::uint64_t taken_bytes() {
+    thread_.request_stop();
+    thread_.join();
+    return before_ - least_;
+  }
+
+ private:
+  std::uint64_t before_;
+  std::uint64_t least_;
+  std::jthread thread_;
+};
 
 // The next round does not share the machine with the last one's clean-up.
 void wait_until_given_back(weightcache::Connection& connection) {
@@ -74,8 +122,34 @@ void wait_until_given_back(weightcache::Connection& connection) {
   while (std::ranges::any_of(connection.status().devices, busy)) std::this_thread::yield();
 }
 
-void bench_one(weightcache::Connection& connection, const std::string& path, int rounds,
-               bool digest) {
+void verify_one(weightcache::Connection& connection, const Gpu& gpu, const std::string& path,
+                int rounds) {
+  double best = 0;
+  std::string line;
+  std::uint64_t bytes = 0;
+  std::uint64_t taken = 0;
+  for (int round = 0; round < rounds; ++round) {
+    // Asking for free memory all the time slows copies down: the first round alone is watched.
+    std::optional<Watch> watch;
+    if (round == 0) watch.emplace(gpu);
+    const auto start = Clock::now();
+    const auto verified = connection.verify("bench-load");
+    const auto took = Clock::now() - start;
+    if (watch) taken = watch->taken_bytes();
+    if (!verified.mismatches.empty()) {
+      fmt::print(stderr, "gpu_load: \"{}\" differs from what was loaded\n", path);
+      std::exit(1);
+    }
+    bytes = verified.bytes;
+    if (round > 0) best = std::max(best, gb_per_s(bytes, took));
+    line += fmt::format(" {:.1f}", gb_per_s(bytes, took));
+  }
+  fmt::print("{:<44} {:<7} {:>6.1f} GB {:>8.1f} GB/s {:>10} MiB beside rounds:{}\n", path, "verify",
+             static_cast<double>(bytes) / 1e9, best, taken >> 20, line);
+}
+
+void bench_one(weightcache::Connection& connection, const Gpu& gpu, const std::string& path,
+               int rounds, bool digest) {
   double best = 0;
   double best_fill = 0;
   std::string line;
@@ -94,6 +168,7 @@ void bench_one(weightcache::Connection& connection, const std::string& path, int
     best = std::max(best, gb_per_s(bytes, loaded.total));
     best_fill = std::max(best_fill, gb_per_s(bytes, loaded.fill));
     line += fmt::format(" {:.1f}", gb_per_s(bytes, loaded.total));
+    if (round + 1 == rounds && digest) verify_one(connection, gpu, path, rounds);
     (void)connection.evict("bench-load", true);
     wait_until_given_back(connection);
   }
@@ -110,10 +185,10 @@ int main(int argc, char** argv) {
   }
   try {
     std::setvbuf(stdout, nullptr, _IOLBF, 0);
-    auto driver = must(cuda::open_driver());
-    const auto gpu = must(cuda::find_gpu(driver, "0"));
-    const auto context = must(cuda::retain_context(driver, gpu.device));
-    fmt::print("{}: pinned host to device: {:.1f} GB/s (the ceiling)\n", gpu.name, link_ceiling());
+    const Gpu gpu = Gpu::open();
+    const Link link = link_ceiling(gpu);
+    fmt::print("{}: pinned host to device: {:.1f} GB/s (the ceiling), and back: {:.1f}\n",
+               gpu.gpu.name, link.to_device, link.to_host);
     weightcache::ConnectOptions options;
     options.socket = argv[1];
     weightcache::Connection connection(options);
@@ -121,7 +196,7 @@ int main(int argc, char** argv) {
                "of it, filling");
     for (int at = 3; at < argc; ++at) {
       for (const bool digest : {false, true}) {
-        bench_one(connection, argv[at], std::atoi(argv[2]), digest);
+        bench_one(connection, gpu, argv[at], std::atoi(argv[2]), digest);
       }
     }
   } catch (const weightcache::error& failed) {

@@ -114,7 +114,10 @@ class CompareWorker final : public BlockWorker {
         pieces.back().segment_offset + pieces.back().bytes - first.segment_offset;
     const auto place = writer_->place(first.segment, first.segment_offset, bytes);
     if (!place.empty()) return std::span<const std::byte>(place);
-    const auto copy = TRY(resident_.get(bytes));
+    // A device's writer has pinned memory for blocks; into any other its copies are slow.
+    auto copy = TRY(writer_->stage(bytes));
+    if (copy.empty()) copy = TRY(resident_.get(bytes));
+    copy = copy.first(bytes);
     TRY(writer_->copy_out(first.segment, first.segment_offset, copy));
     return std::span<const std::byte>(copy);
   }
