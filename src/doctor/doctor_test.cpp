@@ -127,6 +127,43 @@ TEST(DriverTest, NoTraceOfAGpuIsFineAndAContainerWithoutDeviceFilesIsAProblem) {
   EXPECT_TRUE(advises(hidden, "cuda", "CUDA_VISIBLE_DEVICES is \"7\""));
 }
 
+// An error of cuInit, or of the library before it, on a machine with all device files.
+Diagnosis judged(std::string origin, std::string message = "cuInit") {
+  GpuAreaFacts facts;
+  facts.traces = {.kernel_gpus = 1, .nodes = {"/dev/nvidia0"}, .control = true, .uvm = true};
+  facts.nvml = fail(Code::unsupported, "no NVML");
+  facts.driver = Failure(Error{Code::unsupported, std::move(message), std::move(origin)});
+  Diagnosis diagnosis;
+  judge_gpus(facts, diagnosis);
+  EXPECT_EQ(severity_of(diagnosis, "cuda"), Severity::problem);
+  return diagnosis;
+}
+
+TEST(DriverTest, EachReasonWhyItDoesNotStartHasItsOwnAdvice) {
+  EXPECT_TRUE(advises(judged("", "no CUDA driver"), "cuda", "libcuda.so.1"));
+  EXPECT_TRUE(advises(judged("CUDA_ERROR_NOT_FOUND"), "cuda", "470 or later"));
+  EXPECT_TRUE(advises(judged("CUDA_ERROR_SYSTEM_NOT_READY"), "cuda", "nvidia-fabricmanager"));
+  EXPECT_TRUE(advises(judged("CUDA_ERROR_SYSTEM_DRIVER_MISMATCH"), "cuda", "of one version"));
+}
+
+TEST(GpusTest, AGpuWhoseMemoryNvmlCannotTellKeepsWhatTheDriverSays) {
+  GpuAreaFacts facts;
+  facts.driver = 13000;
+  GpuTrial trial;
+  trial.gpu.uuid = "GPU-1";
+  trial.gpu.total_bytes = kGiB;
+  facts.gpus.push_back(trial);
+  memory::cuda::NvmlGpu told;
+  told.uuid = "GPU-1";
+  told.name = "a GPU";
+  facts.nvml->gpus.push_back(told);
+  Diagnosis diagnosis;
+  judge_gpus(facts, diagnosis);
+  ASSERT_EQ(diagnosis.gpus.size(), 1U);
+  EXPECT_EQ(diagnosis.gpus[0].total_bytes, kGiB);
+  EXPECT_FALSE(diagnosis.gpus[0].used_known);
+}
+
 TEST(GpusTest, TheSimulatedMachineIsSeenByUuidWithItsTransports) {
   const auto& simulation = support::Simulation::only();
   const Machine machine{.libcuda = simulation.path(), .libnvml = WC_SIMULATED_NVML};

@@ -59,6 +59,7 @@ std::string driver_advice(const GpuAreaFacts& facts) {
       "NVIDIA_DRIVER_CAPABILITIES=compute,utility)";
   const DriverTraces& traces = facts.traces;
   const Error& error = facts.driver.error();
+  if (error.origin == "CUDA_ERROR_NOT_FOUND") return "install a driver of release 470 or later";
   if (!traces.control || traces.nodes.empty()) {
     return format("the device files /dev/nvidiactl and /dev/nvidia* are missing here: {}",
                   kContainer);
@@ -78,6 +79,9 @@ std::string driver_advice(const GpuAreaFacts& facts) {
   if (facts.visible_devices) {
     return format("CUDA_VISIBLE_DEVICES is \"{}\": unset it, or name a GPU that exists",
                   *facts.visible_devices);
+  }
+  if (error.origin == "CUDA_ERROR_SYSTEM_NOT_READY") {
+    return "start nvidia-fabricmanager: GPUs behind an NVSwitch can't be used before it runs";
   }
   if (!traces.uvm) return "load the module that makes /dev/nvidia-uvm: nvidia-modprobe -u -c 0";
   return "run nvidia-smi: kernel module and library must be of one version; a reboot, or reloading "
@@ -180,7 +184,7 @@ GpuFacts facts_of(const Gpu& gpu, const NvmlGpu* nvml) {
   GpuFacts facts{
       .uuid = gpu.uuid, .name = gpu.name, .ordinal = gpu.ordinal, .total_bytes = gpu.total_bytes};
   if (nvml == nullptr) return facts;
-  facts.total_bytes = nvml->total_bytes;
+  if (nvml->total_bytes > 0) facts.total_bytes = nvml->total_bytes;
   facts.used_bytes = nvml->used_bytes;
   facts.used_known = nvml->total_bytes > 0;
   facts.persistence_mode = nvml->persistence_mode;

@@ -11,6 +11,14 @@ namespace {
 using GetProcAddressV2 = CuResult (*)(const char*, void**, int, std::uint64_t, int*);
 using GetProcAddressV1 = CuResult (*)(const char*, void**, int, std::uint64_t);
 
+// With the name of what the lookup of a function answers, so that who reads the error can tell an
+// old driver from an absent one.
+Failure too_old(const std::string& what) {
+  return Failure(Error{Code::unsupported,
+                       format("{}: a driver of CUDA 11.4 or later is needed", what),
+                       "CUDA_ERROR_NOT_FOUND"});
+}
+
 class Lookup {
  public:
   static Result<Lookup> in(void* library, const std::string& path) {
@@ -18,8 +26,7 @@ class Lookup {
     lookup.v2_ = reinterpret_cast<GetProcAddressV2>(::dlsym(library, "cuGetProcAddress_v2"));
     lookup.v1_ = reinterpret_cast<GetProcAddressV1>(::dlsym(library, "cuGetProcAddress"));
     if (lookup.v1_ == nullptr && lookup.v2_ == nullptr) {
-      return fail(Code::unsupported,
-                  "\"{}\" has no cuGetProcAddress: a driver of CUDA 11.4 or later is needed", path);
+      return too_old(format("\"{}\" has no cuGetProcAddress", path));
     }
     return lookup;
   }
@@ -43,9 +50,7 @@ template <typename Function>
 Result<> fill(const Lookup& lookup, const char* name, int version, Kind kind, Function*& slot) {
   slot = reinterpret_cast<Function*>(lookup.find(name, version));
   if (slot == nullptr && kind == Kind::required) {
-    return fail(Code::unsupported,
-                "the CUDA driver has no {} of version {}: a driver of CUDA 11.4 or later is needed",
-                name, version);
+    return too_old(format("the CUDA driver has no {} of version {}", name, version));
   }
   return {};
 }

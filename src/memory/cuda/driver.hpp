@@ -26,7 +26,8 @@ struct Driver {
 
 /// Opens the driver's library and initialises it (cuInit: 100 to 250 ms on a real one). `path` is
 /// that of a libcuda.so.1; empty: $WEIGHTCACHE_LIBCUDA, else the system's.
-/// Errors: unsupported (no library, too old, no device: the message says which), device.
+/// Errors: unsupported (no library: without origin; too old: CUDA_ERROR_NOT_FOUND; no device, or
+/// whatever else cuInit says), device.
 [[nodiscard]] Result<Driver> open_driver(const std::string& path = {});
 
 /// "CUDA_ERROR_OUT_OF_MEMORY"; "CUresult 1234" for a number that the driver does not know.

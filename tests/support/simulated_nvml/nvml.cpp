@@ -1,5 +1,6 @@
 // NVML, as far as the product asks it: the simulated machine's GPUs, whatever CUDA_VISIBLE_DEVICES
-// says. WEIGHTCACHE_SIM_PERSISTENCE=off and WEIGHTCACHE_SIM_MIG=on|pending change what it tells.
+// says. WEIGHTCACHE_SIM_PERSISTENCE=off and WEIGHTCACHE_SIM_MIG=on|pending change what it tells;
+// WEIGHTCACHE_SIM_NVML_FAIL names a call that is refused.
 #include <algorithm>
 #include <cstdint>
 #include <cstdlib>
@@ -39,11 +40,13 @@ std::string variable(const char* name) {
   return value != nullptr ? value : "";
 }
 
+bool fails(const char* call) { return variable("WEIGHTCACHE_SIM_NVML_FAIL") == call; }
+
 }  // namespace
 
 extern "C" {
 
-WCSIM_EXPORT int nvmlInit_v2() { return kSuccess; }
+WCSIM_EXPORT int nvmlInit_v2() { return fails("nvmlInit") ? kNotSupported : kSuccess; }
 WCSIM_EXPORT int nvmlShutdown() { return kSuccess; }
 WCSIM_EXPORT const char* nvmlErrorString(int result) {
   return result == kSuccess ? "Success" : "Simulated error";
@@ -71,6 +74,7 @@ WCSIM_EXPORT int nvmlDeviceGetPersistenceMode(void* /*device*/, int* mode) {
   return kSuccess;
 }
 WCSIM_EXPORT int nvmlDeviceGetMemoryInfo(void* device, Memory* memory) {
+  if (fails("nvmlDeviceGetMemoryInfo")) return kNotSupported;
   memory->total = sim::gpu_bytes();
   memory->used = std::min<unsigned long long>(sim::used_bytes(number_of(device)), memory->total);
   memory->free = memory->total - memory->used;
