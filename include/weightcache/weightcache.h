@@ -119,6 +119,7 @@ WC_API int wc_connection_daemon(const wc_connection* connection, wc_daemon_info*
 /* ---- entries --------------------------------------------------------------------------------- */
 
 enum { WC_LOADING = 0, WC_PUBLISHED = 1, WC_DRAINING = 2, WC_GONE = 3, WC_FAILED = 4 };
+/* By WC_TORCH_IPC other libraries publish; this one lists such entries, and maps none. */
 enum { WC_HOST_FD = 1, WC_VMM_FD = 2, WC_TORCH_IPC = 3 };
 
 /* "published", "host_fd". Static; "unknown" for a number that is none. */
@@ -145,6 +146,8 @@ typedef struct wc_entry_info {
   uint64_t done_bytes;     /* of a load in progress */
   uint64_t total_bytes;
   int64_t since_unix_ns;   /* of publication, or of the load's start */
+  uint64_t address;        /* fixed virtual address of its first segment, the same in every process;
+                              0: any */
 } wc_entry_info;
 
 /* What an entry is asked for by. `text` is NAME, NAME@GENERATION, @FINGERPRINT (a unique prefix of
@@ -205,8 +208,10 @@ typedef struct wc_attach_options {
 
 /* Maps a published entry into this process. The memory stays as it is until wc_detach, whatever
  * happens to the publisher and the daemon.
- * Errors: WC_NOT_FOUND, WC_BUSY (still loading, draining), WC_MISMATCH, WC_INVALID_ARGUMENT (more
- * than one entry matches: they are listed), WC_UNSUPPORTED, WC_TIMED_OUT, WC_CANCELLED, ... */
+ * Errors: WC_NOT_FOUND, WC_BUSY (still loading, draining; or its fixed address is taken in this
+ * process), WC_MISMATCH, WC_INVALID_ARGUMENT (more than one entry matches: they are listed),
+ * WC_CORRUPT (it is not what its publisher said; where this is the first reader, it has failed from
+ * then on, and the next load of it reads anew), WC_UNSUPPORTED, WC_TIMED_OUT, WC_CANCELLED, ... */
 WC_API int wc_attach(wc_connection* connection, const wc_selector* selector,
                      const wc_attach_options* options, wc_attachment** out);
 /* Unmaps everything and ends the lease; every address taken from it becomes invalid. Where tensors
@@ -372,9 +377,11 @@ typedef struct wc_load_options {
   wc_cancellation* cancellation;
   int32_t no_digest;     /* read without digesting: faster, and known by its files' names, sizes and
                             times alone; see wc_load */
+  uint64_t address;      /* where every process maps it, this one too: for engines that keep raw
+                            addresses, as in captured graphs; a multiple of 2 MiB; 0: anywhere */
 } wc_load_options;
 #define WC_LOAD_OPTIONS_INIT \
-  {sizeof(wc_load_options), NULL, NULL, NULL, 0, 0, 0, 0, 0, 0, 0, 0, NULL, NULL, NULL, 0}
+  {sizeof(wc_load_options), NULL, NULL, NULL, 0, 0, 0, 0, 0, 0, 0, 0, NULL, NULL, NULL, 0, 0}
 
 enum { WC_LOADED = 0, WC_ALREADY_RESIDENT = 1, WC_PREPARED = 2 };
 /* "loaded", "already_resident", "prepared". Static. */
@@ -396,7 +403,8 @@ typedef struct wc_load_info {
  * With `no_digest` its fingerprint's source is a source_id made of the files' receipts: a copy of
  * the same bytes elsewhere, or a load with digests, is another source to the daemon.
  * Errors: WC_CORRUPT (file, tensor, rule, numbers), WC_ALREADY_EXISTS, WC_EXHAUSTED, WC_NOT_FOUND,
- * WC_BUSY, WC_CANCELLED, ...: nothing half-loaded is ever published. */
+ * WC_BUSY, WC_MISMATCH (resident at another address), WC_CANCELLED, ...: nothing half-loaded is
+ * ever published. */
 WC_API int wc_load(wc_connection* connection, const char* source, const wc_load_options* options,
                    wc_load_result** out);
 WC_API int wc_load_result_info(const wc_load_result* result, wc_load_info* out);
@@ -456,10 +464,11 @@ typedef struct wc_publish_options {
   wc_progress_function progress;
   void* user;
   wc_cancellation* cancellation;
+  uint64_t address;        /* see wc_load_options; further segments follow, 32 MiB apart at least */
 } wc_publish_options;
 #define WC_PUBLISH_OPTIONS_INIT \
   {sizeof(wc_publish_options), NULL, NULL, NULL, NULL, NULL, NULL, 0, 0, 0, 0, 0, 0, NULL, NULL, \
-   NULL}
+   NULL, 0}
 
 /* Asks for the right to fill an entry. WC_OK and *out set: it was granted. WC_OK and *out NULL: the
  * content is resident already, under this name from now on; attach to it.

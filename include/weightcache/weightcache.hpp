@@ -212,6 +212,7 @@ struct Entry {
   bool pinned = false;
   std::uint64_t done_bytes = 0, total_bytes = 0;
   std::int64_t since_unix_ns = 0;
+  std::uint64_t address = 0;  // fixed virtual address of the first segment; 0: any
 
   Entry() = default;
   explicit Entry(const wc_entry_info& info)
@@ -232,7 +233,8 @@ struct Entry {
         pinned(info.pinned != 0),
         done_bytes(info.done_bytes),
         total_bytes(info.total_bytes),
-        since_unix_ns(info.since_unix_ns) {}
+        since_unix_ns(info.since_unix_ns),
+        address(info.address) {}
 };
 
 /// A tensor in place. All of it is a view of the attachment.
@@ -436,7 +438,8 @@ struct LoadOptions : Patience {
   bool replace = false;
   bool no_wait = false;
   bool compat = false, allow_trailing = false, follow_symlinks = false;
-  bool no_digest = false;  // see wc_load_options
+  bool no_digest = false;     // see wc_load_options
+  std::uint64_t address = 0;  // where every process maps it; 0: anywhere
   int tier = WC_TIER_AUTO;
   std::uint32_t threads = 0;
 };
@@ -502,6 +505,7 @@ struct PublishOptions : Patience {
   bool replace = false;
   bool no_wait = false;
   std::uint64_t total_bytes = 0;
+  std::uint64_t address = 0;  // where every process maps it; 0: anywhere
 };
 
 /// The right to fill an entry; made by Connection::publish. Not published, it is abandoned.
@@ -623,16 +627,26 @@ struct ConnectOptions {
   std::chrono::nanoseconds timeout{0};  // 0: 10 s
 };
 
+namespace detail {
+
+/// Borrows the options' texts.
+[[nodiscard]] inline wc_connect_options connect_options(const ConnectOptions& options) noexcept {
+  auto c = sized<wc_connect_options>();
+  c.socket = or_null(options.socket);
+  c.label = or_null(options.label);
+  c.trusted_uids = options.trusted_uids.data();
+  c.trusted_uid_count = options.trusted_uids.size();
+  c.timeout_ns = ns(options.timeout);
+  return c;
+}
+
+}  // namespace detail
+
 /// A connection to the daemon. Threads may share it; what was made through it keeps it alive.
 class Connection {
  public:
   explicit Connection(const ConnectOptions& options = {}) {
-    auto c = detail::sized<wc_connect_options>();
-    c.socket = detail::or_null(options.socket);
-    c.label = detail::or_null(options.label);
-    c.trusted_uids = options.trusted_uids.data();
-    c.trusted_uid_count = options.trusted_uids.size();
-    c.timeout_ns = detail::ns(options.timeout);
+    const wc_connect_options c = detail::connect_options(options);
     wc_connection* made = nullptr;
     detail::check(wc_connect(&c, &made));
     handle_.reset(made);
@@ -693,6 +707,7 @@ class Connection {
     c.allow_trailing = options.allow_trailing ? 1 : 0;
     c.follow_symlinks = options.follow_symlinks ? 1 : 0;
     c.no_digest = options.no_digest ? 1 : 0;
+    c.address = options.address;
     c.tier = options.tier;
     c.threads = options.threads;
     c.wait_ns = detail::ns(options.wait);
@@ -738,6 +753,7 @@ class Connection {
     c.replace = options.replace ? 1 : 0;
     c.no_wait = options.no_wait ? 1 : 0;
     c.total_bytes = options.total_bytes;
+    c.address = options.address;
     c.wait_ns = detail::ns(options.wait);
     wc_publication* made = nullptr;
     const int code = wc_publication_begin(handle_.get(), &c, &made);
@@ -849,6 +865,50 @@ class Connection {
 
   detail::Handle<wc_connection, wc_connection_free> handle_;
 };
+
+/// What doctor() found out about the machine, as this process sees it.
+struct Diagnosis {
+  struct Finding {
+    std::string area, check, device;  // `check` is stable, for scripts; `device` "": the machine
+    int severity = WC_SEVERITY_OK;
+    std::string text, advice;  // what is so; what to change
+  };
+  struct Gpu {
+    std::string device, name;  // its UUID
+    int ordinal = -1;          // this process's; -1: hidden from it
+    std::optional<bool> persistence_mode, mig_mode;
+    std::uint64_t total_bytes = 0;
+    std::optional<std::uint64_t> used_bytes;  // by everybody
+  };
+  std::vector<Finding> findings;
+  std::vector<Gpu> gpus;
+};
+
+/// Looks at this machine; see wc_doctor. That no daemon is there is a finding, no error.
+[[nodiscard]] inline Diagnosis doctor(const ConnectOptions& options = {}) {
+  const wc_connect_options c = detail::connect_options(options);
+  wc_diagnosis* made = nullptr;
+  detail::check(wc_doctor(&c, &made));
+  const detail::Handle<wc_diagnosis, wc_diagnosis_free> diagnosis(made);
+  Diagnosis out;
+  for (std::size_t i = 0; i < wc_diagnosis_count(made); ++i) {
+    const auto finding = detail::read<wc_finding>(wc_diagnosis_at, diagnosis.get(), i);
+    out.findings.push_back({finding.area, finding.check, finding.device, finding.severity,
+                            finding.text, finding.advice});
+  }
+  const auto flag = [](std::int32_t told) {
+    return told < 0 ? std::nullopt : std::optional<bool>(told != 0);
+  };
+  for (std::size_t i = 0; i < wc_diagnosis_gpu_count(made); ++i) {
+    const auto gpu = detail::read<wc_gpu_info>(wc_diagnosis_gpu_at, diagnosis.get(), i);
+    Diagnosis::Gpu told{
+        gpu.device,         gpu.name,        gpu.ordinal, flag(gpu.persistence_mode),
+        flag(gpu.mig_mode), gpu.total_bytes, {}};
+    if (gpu.used_known != 0) told.used_bytes = gpu.used_bytes;
+    out.gpus.push_back(std::move(told));
+  }
+  return out;
+}
 
 /// The digest of a fingerprint document: 32 hexadecimal digits.
 [[nodiscard]] inline std::string fingerprint(const std::string& document) {

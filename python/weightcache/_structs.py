@@ -64,6 +64,7 @@ EntryInfo = _struct(
         ("done_bytes", c_uint64),
         ("total_bytes", c_uint64),
         ("since_unix_ns", c_int64),
+        ("address", c_uint64),
     ],
 )
 Selector = _struct(
@@ -163,6 +164,7 @@ LoadOptions = _struct(
         ("user", c_void_p),
         ("cancellation", c_void_p),
         ("no_digest", c_int32),
+        ("address", c_uint64),
     ],
 )
 LoadInfo = _struct(
@@ -194,6 +196,7 @@ PublishOptions = _struct(
         ("progress", Progress),
         ("user", c_void_p),
         ("cancellation", c_void_p),
+        ("address", c_uint64),
     ],
 )
 TensorDescription = _struct(

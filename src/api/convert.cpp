@@ -32,6 +32,7 @@ wc_entry_info view_of(const wire::fb::EntryInfoT& entry) {
   info.done_bytes = entry.done_bytes;
   info.total_bytes = entry.total_bytes;
   info.since_unix_ns = entry.since_unix_ns;
+  info.address = entry.address;
   return info;
 }
 

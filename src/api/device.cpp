@@ -7,6 +7,7 @@
 
 #include <unistd.h>
 
+#include "base/units.hpp"
 #include "memory/cuda/cuda_device.hpp"
 #include "memory/cuda/gpu.hpp"
 #include "memory/host/host_device.hpp"
@@ -75,6 +76,13 @@ Result<std::shared_ptr<memory::Device>> Devices::open(const std::string& name) {
   }
   opened_.emplace(name, device);
   return device;
+}
+
+Result<> check_address(std::uint64_t address) {
+  if (address % memory::kAddressAlignment == 0 && address <= memory::kHighestAddress) return {};
+  return fail(Code::invalid_argument,
+              "the address {:#x}: a fixed address is a multiple of {}, at most {:#x}", address,
+              format_bytes(memory::kAddressAlignment), memory::kHighestAddress);
 }
 
 Result<memory::Transport> transport_of(const memory::Device& device, const std::string& name) {

@@ -3,6 +3,7 @@
 // kept by everything that maps memory through it. Any thread.
 #pragma once
 
+#include <cstdint>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -36,6 +37,9 @@ class Devices {
   std::shared_ptr<const memory::cuda::Driver> driver_;
   std::map<std::string, std::shared_ptr<memory::Device>> opened_;
 };
+
+/// A fixed virtual address that somebody wants. Errors: invalid_argument (says which can be had).
+[[nodiscard]] Result<> check_address(std::uint64_t address);
 
 /// Errors: unsupported (the device can't do it: says which it can), as transport_named().
 [[nodiscard]] Result<memory::Transport> transport_of(const memory::Device& device,

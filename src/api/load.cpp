@@ -55,6 +55,7 @@ Result<client::BeginOptions> begin_options(const wc_connection& connection,
   options.transport = TRY(transport_of(*options.device, request.transport));
   options.aliases = {weak_receipt_alias(source.survey)};
   options.source = source.path;
+  options.address = request.address;
   options.replace = request.replace;
   options.wait = request.wait;
   options.wait_limit = request.wait_limit;
@@ -73,6 +74,7 @@ Result<std::optional<Entry>> find_resident(const wc_connection& connection,
   auto found = client::look_up(*connection.session, selector);
   const bool published = found && found->state == wire::fb::State::published;
   if (!published || (request.device.empty() && found->device == "cpu")) return std::nullopt;
+  if (request.address != 0 && found->address != request.address) return std::nullopt;  // told later
   if (found->name == source.name) return *std::move(found);
 
   LoadRequest of_entry = request;

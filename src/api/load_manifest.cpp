@@ -12,11 +12,14 @@ namespace {
 
 constexpr std::string_view kMetadataPrefix = "safetensors.";
 
-Result<> add_segments(const load::Placement& placement, manifest::Builder& builder) {
+Result<> add_segments(const LoadedCheckpoint& loaded, manifest::Builder& builder) {
+  const load::Placement& placement = loaded.placement;
   for (std::size_t i = 0; i < placement.segment_bytes.size(); ++i) {
     manifest::SegmentOptions segment;
     segment.bytes = placement.segment_bytes[i];
     segment.used_bytes = placement.used_bytes[i];
+    if (!loaded.addresses.empty()) segment.address = loaded.addresses[i];
+    segment.flags = loaded.segment_flags;
     TRY(builder.add_segment(segment));
   }
   return {};
@@ -94,7 +97,7 @@ void add_metadata(const checkpoint::Checkpoint& checkpoint, manifest::Builder& b
 
 Result<manifest::Builder> manifest_of(const LoadedCheckpoint& loaded) {
   manifest::Builder builder;
-  TRY(add_segments(loaded.placement, builder));
+  TRY(add_segments(loaded, builder));
   TRY(add_files(loaded, builder));
   TRY(add_tensors(loaded, builder));
   add_metadata(loaded.checkpoint, builder);

@@ -5,6 +5,7 @@
 
 #include <chrono>
 #include <cstddef>
+#include <cstdint>
 #include <span>
 #include <string>
 #include <vector>
@@ -19,8 +20,10 @@ namespace wc::api {
 struct LoadedCheckpoint {
   const checkpoint::Checkpoint& checkpoint;
   const load::Placement& placement;
-  std::span<const std::string> digests;  // of the shards; none where nothing was digested
-  manifest::ProvenanceOptions provenance;
+  std::span<const std::string> digests;           // of the shards; none where nothing was digested
+  std::span<const std::uint64_t> addresses = {};  // of the segments; none where any will do
+  std::uint64_t segment_flags = 0;                // how the device made them
+  manifest::ProvenanceOptions provenance = {};
 };
 
 /// Metadata of shards becomes attributes of the root module: "safetensors.KEY" where all shards

@@ -1,5 +1,6 @@
 #include "api/load_request.hpp"
 
+#include "api/device.hpp"
 #include "api/guard.hpp"
 #include "api/source.hpp"
 #include "api/structs.hpp"
@@ -16,6 +17,7 @@ Result<> check(const wc_load_options& known) {
   TRY(memory::transport_named(text_or_empty(known.transport)));
   if (known.tier < WC_TIER_AUTO || known.tier > WC_TIER_BUFFERED)
     return fail(Code::invalid_argument, "tier {} is none of WC_TIER_*", known.tier);
+  TRY(check_address(known.address));
   if (known.threads > kMaxThreads)
     return fail(Code::invalid_argument, "{} threads, {} at most", known.threads, kMaxThreads);
   return {};
@@ -39,6 +41,7 @@ Result<LoadRequest> load_request_of(const wc_connection& connection, const char*
   request.reading.follow_symlinks = known.follow_symlinks != 0;
   request.tier = static_cast<load::Tier>(known.tier);
   request.threads = known.threads;
+  request.address = known.address;
   request.digest = known.no_digest == 0;
   request.replace = known.replace != 0;
   request.wait = known.no_wait == 0;

@@ -26,6 +26,7 @@ struct LoadRequest {
   checkpoint::OpenOptions reading;
   load::Tier tier = load::Tier::automatic;
   unsigned threads = 0;
+  std::uint64_t address = 0;  // of the first segment, in every process; 0: any
   bool digest = true;
   bool replace = false;
   bool wait = true;

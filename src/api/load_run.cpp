@@ -38,14 +38,29 @@ Result<load::FillResult> fill(const LoadPlan& plan, client::Publication& publica
                     options);
 }
 
-Result<std::vector<std::byte>> describe(const LoadPlan& plan, const load::FillResult& filled,
+// What is part of the contract: where every process has the segments, if that is fixed.
+std::vector<std::uint64_t> fixed_addresses(const client::Publication& publication) {
+  std::vector<std::uint64_t> addresses;
+  if (!publication.fixed_addresses()) return addresses;
+  for (const memory::View* view : publication.views()) addresses.push_back(view->address());
+  return addresses;
+}
+
+Result<std::vector<std::byte>> describe(const LoadPlan& plan,
+                                        const client::Publication& publication,
+                                        const load::FillResult& filled,
                                         const manifest::Fingerprint& fingerprint,
                                         std::chrono::nanoseconds took) {
   auto provenance = provenance_of_this_process();
   provenance.source = plan.source.path;
   provenance.took_ns = took.count();
-  auto builder =
-      TRY(manifest_of({plan.checkpoint, plan.placement, filled.digests, std::move(provenance)}));
+  const auto addresses = fixed_addresses(publication);
+  auto builder = TRY(manifest_of({.checkpoint = plan.checkpoint,
+                                  .placement = plan.placement,
+                                  .digests = filled.digests,
+                                  .addresses = addresses,
+                                  .segment_flags = publication.device().info().segment_flags,
+                                  .provenance = std::move(provenance)}));
   TRY(builder.set_fingerprint(fingerprint));
   return builder.finish();
 }
@@ -86,7 +101,8 @@ Result<LoadRun> steps(const LoadPlan& plan, client::Publication& publication,
   client::PublishOptions options;
   options.fingerprint = TRY(manifest::digest_of(fingerprint));
   options.aliases = own_aliases(plan, run.filled);
-  const auto manifest = TRY(describe(plan, run.filled, fingerprint, Clock::now() - start));
+  const auto manifest =
+      TRY(describe(plan, publication, run.filled, fingerprint, Clock::now() - start));
   kill_point("load.manifest");
   TRY(check_cancelled(plan));
   kill_point("load.publishing");

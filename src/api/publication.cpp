@@ -77,6 +77,8 @@ Result<ReservedSegment> reserve(wc_publication& publication, std::uint64_t bytes
   manifest::SegmentOptions segment;
   segment.bytes = view.bytes();
   segment.used_bytes = bytes;
+  if (inner.fixed_addresses()) segment.address = view.address();
+  segment.flags = inner.device().info().segment_flags;
   ReservedSegment reserved;
   reserved.index = TRY(publication.builder.add_segment(segment));
   reserved.address = reinterpret_cast<void*>(static_cast<std::uintptr_t>(view.address()));

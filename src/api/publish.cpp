@@ -54,6 +54,8 @@ Result<client::BeginOptions> begin_options(const wc_connection& connection,
       TRY(transport_of(*options.device, std::string(text_or_empty(known.transport))));
   options.fingerprint = identity.digest;
   options.total_bytes = known.total_bytes;
+  TRY(check_address(known.address));
+  options.address = known.address;
   options.source = text_or_empty(known.source);
   options.replace = known.replace != 0;
   options.wait = known.no_wait == 0;

@@ -40,7 +40,10 @@ class VerifyPlanTest : public ::testing::Test {
     EXPECT_TRUE(placement);
     const std::vector<std::string> digests(checkpoint.shards().size(),
                                            "xxh3t-4m:" + std::string(32, 'a'));
-    auto builder = manifest_of({checkpoint, *placement, digests, provenance_of_this_process()});
+    auto builder = manifest_of({.checkpoint = checkpoint,
+                                .placement = *placement,
+                                .digests = digests,
+                                .provenance = provenance_of_this_process()});
     EXPECT_TRUE(builder) << builder.error().message;
     EXPECT_TRUE(builder->set_fingerprint(fingerprint_of(checkpoint, digests)));
     auto bytes = builder->finish();
@@ -51,6 +54,29 @@ class VerifyPlanTest : public ::testing::Test {
  private:
   support::TempFolder folder_;
 };
+
+TEST_F(VerifyPlanTest, AddressesAndFlagsOfSegmentsAreInTheManifest) {
+  const auto checkpoint = make("x", two_shards());
+  const auto placement = load::place(checkpoint);
+  ASSERT_TRUE(placement);
+  const std::vector<std::uint64_t> addresses(placement->segment_bytes.size(), 0x2000'0000'0000);
+  auto builder = manifest_of({.checkpoint = checkpoint,
+                              .placement = *placement,
+                              .digests = {},
+                              .addresses = addresses,
+                              .segment_flags = 5,
+                              .provenance = provenance_of_this_process()});
+  ASSERT_TRUE(builder) << builder.error().message;
+  manifest::Fingerprint fingerprint;
+  fingerprint.source.source_id = "x";
+  ASSERT_TRUE(builder->set_fingerprint(fingerprint));
+  const auto bytes = builder->finish();
+  ASSERT_TRUE(bytes) << bytes.error().message;
+  const auto manifest = manifest::Manifest::check(*bytes);
+  ASSERT_TRUE(manifest) << manifest.error().message;
+  EXPECT_EQ(manifest->segments()[0].address, 0x2000'0000'0000U);
+  EXPECT_EQ(manifest->segments()[0].flags, 5U);
+}
 
 TEST_F(VerifyPlanTest, WhatWasLoadedIsPlacedWhereTheLoaderPutIt) {
   const auto checkpoint = make("x", two_shards());

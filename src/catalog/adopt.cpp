@@ -26,6 +26,13 @@ bool has_other_source(const Set& set, std::string_view digest) {
   });
 }
 
+// What nobody can map keeps no name from other content.
+bool has_failed(const Set& set) {
+  return std::ranges::any_of(set.members, [](const Member& member) {
+    return member.entry != nullptr && !member.entry->failure.empty();
+  });
+}
+
 // Every member that is there is known to be of this source.
 bool of_source(const Set& set, std::string_view digest) {
   return !digest.empty() && std::ranges::all_of(set.members, [&](const Member& member) {
@@ -52,7 +59,7 @@ Result<> Tables::free_of_other_content(const Claim& claim, const Content& claime
   const Set* newest_alike = nullptr;  // in the same form and world, on whatever device
   for (const auto& line : name->second.lines) {
     const Set* set = line->current;
-    if (set == nullptr) continue;
+    if (set == nullptr || has_failed(*set)) continue;
     if (newest == nullptr || set->switched > newest->switched) newest = set;
     if (line->world != claim.line.world || *line->form != claim.line.form) continue;
     if (newest_alike == nullptr || set->switched > newest_alike->switched) newest_alike = set;
@@ -60,7 +67,7 @@ Result<> Tables::free_of_other_content(const Claim& claim, const Content& claime
   const std::array<const Set*, 3> present = {own != nullptr ? own->current : nullptr,
                                              own != nullptr ? own->pending : nullptr, newest_alike};
   for (const Set* set : present) {
-    if (set == nullptr) continue;
+    if (set == nullptr || has_failed(*set)) continue;
     const Entry* has = set->members[claim.rank].entry;
     if (has != nullptr && other_content(*has, claimed)) return taken(claim, *set, claim.rank);
   }

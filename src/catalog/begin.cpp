@@ -54,7 +54,18 @@ Entry* find_content(const Tables& tables, const BeginRequest& wanted, Suitable&&
 
 Result<Tables::Verdict> Tables::decide(Session& by, const BeginRequest& wanted, const Now& now) {
   const Claim claim{line_of(*this, wanted), wanted.rank, wanted.replace};
-  if (Entry* known = find_content(*this, wanted, [](const Entry& e) { return !e.load; })) {
+  const auto resident = [&] {
+    return find_content(*this, wanted, [](const Entry& e) { return !e.load; });
+  };
+  Entry* known = resident();
+  for (; known != nullptr && !known->failure.empty(); known = resident()) discard(*known);
+  if (known != nullptr) {
+    if (wanted.address != 0 && wanted.address != known->address)
+      return fail(Code::mismatch,
+                  "\"{}\" is resident at {}, not at the address {:#x}: evict it, or do without",
+                  wanted.name,
+                  known->address == 0 ? "any address" : format("{:#x}", known->address),
+                  wanted.address);
     if (known->draining)
       return fail(Code::busy, "\"{}\" is draining: it takes no new leases", wanted.name);
     const Place place = TRY(adopt(claim, *known));
@@ -104,6 +115,7 @@ Result<Granted> Tables::grant(Session& by, const BeginRequest& wanted, const Now
   entry.source = wanted.source;
   entry.publisher_uid = wanted.publisher_uid;
   entry.total_bytes = wanted.total_bytes;
+  entry.address = wanted.address;
   entry.keep_alive = wanted.keep_alive;
   entry.since_unix_ns = now.unix_ns;
   by.loads.push_back(id);

@@ -61,9 +61,27 @@ Result<> Catalog::detach(SessionId session, LeaseId lease, const Now& now) {
   const Lease* found = t.leases.find(lease);
   if (found == nullptr || found->session->id != session)
     return fail(Code::not_found, "this connection has no lease {}", std::to_underlying(lease));
+  if (!std::exchange(found->place.entry().proven, true)) ++t.revision;
   t.end_lease(lease, false, now);
   t.make_room(now);
   return {};
+}
+
+Result<Rejected> Catalog::reject(SessionId session, LeaseId lease, Rejection rejection,
+                                 const Now& now) {
+  Tables& t = *tables_;
+  const Lease* found = t.leases.find(lease);
+  if (found == nullptr || found->session->id != session)
+    return fail(Code::not_found, "this connection has no lease {}", std::to_underlying(lease));
+  Rejected out;
+  out.entry = t.info(found->place);
+  const bool counts = rejection.corrupt &&
+                      (rejection.trusted || rejection.uid == found->place.entry().publisher_uid);
+  t.end_lease(lease, false, now);
+  const auto at = t.entries.find(out.entry.id);
+  if (counts && at != t.entries.end()) out.failed = t.fail_entry(at->second, rejection.why);
+  t.make_room(now);
+  return out;
 }
 
 Result<EntryInfo> Catalog::lookup(const Selector& selector) const {

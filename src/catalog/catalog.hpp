@@ -84,11 +84,17 @@ class Catalog {
   // ---- readers ----
 
   /// A lease on the entry. Errors: not_found (with near names), busy (still loading, with its
-  /// progress; draining), invalid_argument (several match: they are listed), mismatch (the name has
+  /// progress; draining), corrupt (failed), invalid_argument (several match: they are listed),
+  /// mismatch (the name has
   /// other content than the selector's fingerprint or aliases), exhausted (a bound).
   Result<Attached> attach(SessionId session, const Selector& selector, const Now& now);
   /// Errors: not_found (the session has no such lease).
   Result<> detach(SessionId session, LeaseId lease, const Now& now);
+  /// Ends a lease whose reader could not map the entry. Where that is the entry's fault, who says
+  /// so could have published it or has, and nobody else holds it or has ever mapped it, the entry
+  /// is `failed` from now on: attach() and wait() answer `corrupt` with the reason, and the next
+  /// begin() of its content, or of another under its name, loads. Errors: as detach().
+  Result<Rejected> reject(SessionId session, LeaseId lease, Rejection rejection, const Now& now);
   /// What attach() would take, and draining entries. Errors: as attach().
   [[nodiscard]] Result<EntryInfo> lookup(const Selector& selector) const;
   /// Until attach() would succeed; nothing: the request waits, an Answer follows. Errors:

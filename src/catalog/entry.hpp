@@ -29,6 +29,7 @@ struct EntryInfo {
   std::uint64_t bytes = 0;       // of its segments
   std::uint64_t done_bytes = 0;
   std::uint64_t total_bytes = 0;
+  std::uint64_t address = 0;       // fixed virtual address of the first segment; 0: any
   std::int64_t since_unix_ns = 0;  // of publication, or of the load's start
   std::int64_t used_unix_ns = 0;   // when it was last attached to, or detached from; else published
   /// Until then it is not evicted to make room. 0: it may be; INT64_MAX: for ever.

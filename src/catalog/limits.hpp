@@ -26,6 +26,7 @@ inline constexpr std::size_t kMaxFormBytes = 16 * 1024;
 inline constexpr std::size_t kMaxDeviceBytes = 128;
 inline constexpr std::size_t kMaxDigestBytes = 64;  // of a structure or a source
 inline constexpr std::size_t kMaxSourceBytes = 4'096;
+inline constexpr std::size_t kMaxFailureBytes = 1'024;  // of what a reader says, the rest is cut
 inline constexpr std::size_t kFingerprintDigits = 32;
 inline constexpr std::size_t kMinPrefixDigits = 4;
 inline constexpr std::uint32_t kMaxWorld = 1'024;

@@ -95,6 +95,10 @@ Result<Publication> Catalog::publish_done(EntryId load, const Summary& summary, 
   }
   const Destination destination(entry);
   Entry* resident = resident_with(t, entry.fingerprint, entry.device);
+  if (resident != nullptr && !resident->failure.empty()) {
+    t.discard(*resident);
+    resident = nullptr;
+  }
   const std::vector<std::string> aliases = texts(entry.aliases);
   const std::vector<Waiter*> waiters = t.unload(entry);
   if (resident != nullptr) {

@@ -91,6 +91,7 @@ struct Entry {
   bool found = true;           // in the indexes; false once its last name is gone
   bool draining = false;
   bool pinned = false;
+  bool proven = false;  // a reader has mapped it and detached in order
   std::uint8_t transport = 0;
   std::uint16_t device = 0;
   std::uint16_t segments = 0;
@@ -102,6 +103,7 @@ struct Entry {
   std::uint64_t bytes = 0;
   std::uint64_t done_bytes = 0;
   std::uint64_t total_bytes = 0;
+  std::uint64_t address = 0;
   std::int64_t since_unix_ns = 0;
   std::int64_t used_unix_ns = 0;  // when `used` was
   Time used{};                    // last attached to or detached from, else published
@@ -112,6 +114,7 @@ struct Entry {
   std::string structure;
   std::string source_digest;
   std::string source;
+  std::string failure;  // why no reader can map it; empty: as far as is known, they can
   std::vector<const std::string*> aliases;  // keys of the alias index, oldest first
   std::vector<Place> places;                // the sets that refer to it, gone ones too
   std::vector<Waiter*> drains;

@@ -25,6 +25,7 @@ struct BeginRequest {
   std::uint64_t total_bytes = 0;     // expected, for those who wait
   std::uint32_t publisher_uid = 0;   // as the kernel says
   std::uint64_t capacity_bytes = 0;  // of the device, as its loader sees it; 0: unknown
+  std::uint64_t address = 0;         // fixed virtual address of the first segment; 0: any
   std::uint32_t rank = 0;
   std::uint32_t world = 1;
   std::uint8_t transport = 0;
@@ -45,6 +46,18 @@ struct Resident {
   EntryInfo entry;
 };
 using Decision = std::variant<Granted, Resident>;
+
+/// What a reader says of an entry that it could not map.
+struct Rejection {
+  std::string why;
+  std::uint32_t uid = 0;  // the reader's, as the kernel says
+  bool corrupt = false;   // the entry is not what its publisher says
+  bool trusted = false;   // the reader could have published it itself
+};
+struct Rejected {
+  EntryInfo entry;
+  bool failed = false;  // by this rejection
+};
 
 /// Further segments of a load.
 struct ReserveRequest {

@@ -292,6 +292,9 @@ Result<Place> Tables::resolve_or_explain(const Selector& selector) const {
 }
 
 Result<> Tables::takes_leases(const Place& place, const Selector& selector) {
+  if (const std::string& failure = place.entry().failure; !failure.empty())
+    return fail(Code::corrupt, "{} has failed, and must be loaded again: {}", describe(selector),
+                failure);
   if (!place.entry().draining) return {};
   return fail(Code::busy, "{} is draining: it takes no new leases", describe(selector));
 }

@@ -36,7 +36,8 @@ Result<> check_entry(const Tables& t, const SavedEntry& saved) {
   if (saved.device >= t.devices.size()) return unfit("device {}", saved.device);
   if (saved.segments == 0 || saved.segments > kMaxSegments || saved.form.empty() ||
       saved.form.size() > kMaxFormBytes || saved.source.size() > kMaxSourceBytes ||
-      saved.structure.size() > kMaxDigestBytes || saved.source_digest.size() > kMaxDigestBytes)
+      saved.failure.size() > kMaxFailureBytes || saved.structure.size() > kMaxDigestBytes ||
+      saved.source_digest.size() > kMaxDigestBytes)
     return unfit("entry {} is beyond its bounds", std::to_underlying(saved.id));
   if (saved.bytes > kMaxSegments * kMaxSegmentBytes ||
       saved.bytes > UINT64_MAX - t.devices[saved.device].resident_bytes)
@@ -60,6 +61,9 @@ Result<> restore_entries(Tables& t, const Snapshot& from) {
     entry.found = false;  // until a set names it
     entry.draining = saved.draining;
     entry.pinned = saved.pinned;
+    entry.proven = saved.proven;
+    entry.address = saved.address;
+    entry.failure = saved.failure;
     entry.transport = saved.transport;
     entry.device = saved.device;
     entry.segments = saved.segments;

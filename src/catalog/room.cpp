@@ -51,6 +51,7 @@ std::string keeper_of(const Entry& entry, const Line& line, const Now& now) {
   if (entry.leases == 1) return "1 lease";
   if (entry.leases != 0) return format("{} leases", entry.leases);
   if (entry.pinned) return "pinned";
+  if (!entry.failure.empty()) return {};
   if (entry.keep_alive == kForever) return "kept alive for ever";
   if (const Time until = kept_until(entry); until > now.steady) {
     const bool died = entry.guarded == until;

@@ -198,4 +198,22 @@ void Tables::end_lease(LeaseId id, bool died, const Now& now) {
   wake();
 }
 
+bool Tables::fail_entry(Entry& entry, std::string_view why) {
+  if (!entry.found || entry.leases != 0 || entry.proven || !entry.failure.empty()) return false;
+  ++revision;
+  entry.failure = why.empty() ? "no reader can map it" : why.substr(0, kMaxFailureBytes);
+  for (const Place& place : entry.places) changed.push_back(place.set->name);
+  wake();
+  return true;
+}
+
+void Tables::discard(Entry& entry) {
+  std::set<std::uint64_t> ids;  // the entry may have several ranks of one set
+  for (const Place& place : entry.places) {
+    if (place.set->status != Set::Status::gone) ids.insert(place.set->id);
+  }
+  for (const std::uint64_t id : ids) take_away(sets.at(id));
+  wake();
+}
+
 }  // namespace wc::catalog

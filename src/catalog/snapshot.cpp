@@ -13,10 +13,10 @@ std::int64_t nanoseconds_of(Time time) {
 }
 
 SavedEntry saved(const Entry& entry) {
-  const auto& [id, load, found, draining, pinned, transport, device, segments, rank, world, tensors,
-               leases, publisher_uid, bytes, done_bytes, total_bytes, since_unix_ns, used_unix_ns,
-               used, guarded, keep_alive, form, fingerprint, structure, source_digest, source,
-               aliases, places, drains] = entry;
+  const auto& [id, load, found, draining, pinned, proven, transport, device, segments, rank, world,
+               tensors, leases, publisher_uid, bytes, done_bytes, total_bytes, address,
+               since_unix_ns, used_unix_ns, used, guarded, keep_alive, form, fingerprint, structure,
+               source_digest, source, failure, aliases, places, drains] = entry;
   static_cast<void>(load);        // none: loads are not saved
   static_cast<void>(found);       // follows from its sets
   static_cast<void>(leases);      // saved apart
@@ -27,6 +27,9 @@ SavedEntry saved(const Entry& entry) {
   out.id = id;
   out.draining = draining;
   out.pinned = pinned;
+  out.proven = proven;
+  out.address = address;
+  out.failure = failure;
   out.transport = transport;
   out.device = device;
   out.segments = segments;

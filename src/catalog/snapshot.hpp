@@ -31,6 +31,7 @@ struct SavedEntry {
   EntryId id = EntryId::none;
   bool draining = false;
   bool pinned = false;
+  bool proven = false;
   std::uint8_t transport = 0;
   std::uint16_t device = 0;  // index in Snapshot::devices
   std::uint16_t segments = 0;
@@ -40,6 +41,7 @@ struct SavedEntry {
   std::uint32_t publisher_uid = 0;
   std::uint64_t bytes = 0;
   std::uint64_t total_bytes = 0;
+  std::uint64_t address = 0;
   std::int64_t since_unix_ns = 0;
   std::int64_t used_unix_ns = 0;
   std::int64_t used_ns = 0;        // of the steady clock, which goes on while the machine does
@@ -50,6 +52,7 @@ struct SavedEntry {
   std::string structure;
   std::string source_digest;
   std::string source;
+  std::string failure;
   std::vector<std::string> aliases;  // oldest first
   bool operator==(const SavedEntry&) const = default;
 };

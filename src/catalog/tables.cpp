@@ -80,6 +80,7 @@ EntryInfo Tables::content_info(const Entry& entry) const {
   out.bytes = entry.bytes;
   out.done_bytes = entry.done_bytes;
   out.total_bytes = entry.total_bytes;
+  out.address = entry.address;
   out.since_unix_ns = entry.since_unix_ns;
   out.tensors = entry.tensors;
   out.leases = entry.leases;
@@ -115,6 +116,7 @@ EntryInfo Tables::info(const Set& set, std::uint32_t rank) const {
     case Set::Status::current:
     case Set::Status::old:
       out.state = entry.draining ? State::draining : State::published;
+      if (!entry.failure.empty()) out.state = State::failed;
   }
   return out;
 }

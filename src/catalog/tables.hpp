@@ -100,6 +100,10 @@ struct Tables {
   void settle(Entry& entry);
   void release(Entry& entry);
   void end_lease(LeaseId id, bool died, const Now& now);
+  /// False: somebody can map it, or it has failed already, or has no name any more.
+  bool fail_entry(Entry& entry, std::string_view why);
+  /// Takes every set away that the entry is in; it may be gone then.
+  void discard(Entry& entry);
   void use(Entry& entry, const Now& now);
 
   // ---- adopt.cpp: content comes under a name ----

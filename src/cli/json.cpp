@@ -2,6 +2,15 @@
 
 namespace wc::cli {
 
+namespace {
+
+// As text: JSON's readers make floating-point numbers of large integers.
+Json address_json(std::uint64_t address) {
+  return address == 0 ? Json(nullptr) : Json(format("{:#x}", address));
+}
+
+}  // namespace
+
 Json identity_json(const wc_entry_info& entry) {
   return {{"name", or_empty(entry.name)},
           {"form", or_empty(entry.form)},
@@ -13,7 +22,8 @@ Json identity_json(const wc_entry_info& entry) {
           {"transport", wc_transport_name(entry.transport)},
           {"tensors", entry.tensors},
           {"bytes", entry.bytes},
-          {"segments", entry.segments}};
+          {"segments", entry.segments},
+          {"address", address_json(entry.address)}};
 }
 
 Json entry_json(const wc_entry_info& entry) {

@@ -94,6 +94,21 @@ Option& Options::number(std::string names, std::uint32_t& out, std::string help)
       .names = std::move(names), .value = "N", .help = std::move(help), .take = std::move(take)});
 }
 
+Option& Options::address(std::string names, std::uint64_t& out, std::string help) {
+  auto take = [&out](const std::string& given) -> Result<> {
+    const bool hex = given.starts_with("0x") || given.starts_with("0X");
+    const char* const begin = given.data() + (hex ? 2 : 0);
+    const char* const end = given.data() + given.size();
+    const auto [rest, code] = std::from_chars(begin, end, out, hex ? 16 : 10);
+    if (code == std::errc{} && rest == end && out != 0) return {};
+    return fail(Code::invalid_argument, "\"{}\" is no address like 0x200000000000", given);
+  };
+  return all_.emplace_back(Option{.names = std::move(names),
+                                  .value = "ADDRESS",
+                                  .help = std::move(help),
+                                  .take = std::move(take)});
+}
+
 Option& Options::duration(std::string names, std::chrono::nanoseconds& out, std::string help) {
   auto take = [&out](const std::string& given) -> Result<> {
     out = TRY(parse_duration(given));

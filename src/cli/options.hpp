@@ -45,6 +45,8 @@ class Options {
   Option& choice(std::string names, std::vector<std::string> choices, std::string& out,
                  std::string help);
   Option& number(std::string names, std::uint32_t& out, std::string help);
+  /// A virtual address: "0x200000000000", or decimal.
+  Option& address(std::string names, std::uint64_t& out, std::string help);
   /// "30s", "250ms", "2h"; a number alone is seconds.
   Option& duration(std::string names, std::chrono::nanoseconds& out, std::string help);
 

@@ -20,6 +20,7 @@ struct Asked {
   std::string device;
   std::string transport;
   std::string tier = "auto";
+  std::uint64_t address = 0;
   nanoseconds timeout = kNoLimit;
   std::uint32_t threads = 0;
   bool replace = false;
@@ -56,6 +57,7 @@ wc_load_options options_of(const Asked& asked) {
   options.no_digest = asked.no_digest ? 1 : 0;
   options.tier = tier_numbered(asked.tier);
   options.threads = asked.threads;
+  options.address = asked.address;
   // To the library 0 is no limit; to people it is no waiting.
   options.wait_ns = static_cast<std::uint64_t>(std::max(asked.timeout, nanoseconds(1)).count());
   return options;
@@ -134,8 +136,13 @@ void add_options(Options& options, Asked& asked) {
       "--device", "DEVICE", asked.device,
       "Where to: cpu, cuda:N or a GPU's UUID (default: the only GPU, or cpu where there is "
       "none)");
-  options.text("--transport", "NAME", asked.transport,
-               "How other processes get it: host_fd, vmm_fd, torch_ipc (default: the device's)");
+  options.text(
+      "--transport", "NAME", asked.transport,
+      "How other processes get it: host_fd of cpu, vmm_fd of a GPU (default: the device's)");
+  options.address("--address", asked.address,
+                  "Where every process maps it, a multiple of 2 MiB, for engines that keep raw "
+                  "addresses, as in captured graphs (default: wherever there is room); a process "
+                  "in which that address is taken can't attach");
   options.flag("--no-wait", asked.no_wait,
                "If another process is loading it, fail with busy instead of waiting");
   options.duration("--timeout", asked.timeout,
@@ -170,6 +177,7 @@ Verb load_verb() {
   verb.examples = {
       {"weightcache load ./Llama-3-8B", "publish it as \"Llama-3-8B\""},
       {"weightcache load ./Llama-3-8B-v2 --name Llama-3-8B --replace", "publish new weights"},
+      {"weightcache load ./Llama-3-8B --address 0x200000000000", "at one address everywhere"},
       {"weightcache load org/model --device cpu --json", "for a script"},
   };
   add_options(verb.options, *asked);

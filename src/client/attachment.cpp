@@ -21,6 +21,8 @@ struct Attachment::Parts {
   AttachedT attached;
   std::vector<Fd> descriptors;  // until they are mapped
   bool leased = true;
+  std::optional<Error> refused;            // why it could not be mapped: told with its end
+  bool importing = false;                  // the segments: the manifest and all else was in order
   std::shared_ptr<memory::Device> device;  // goes after its views
   memory::Access access = memory::Access::shared_read;
   Mapping manifest_bytes;
@@ -91,7 +93,21 @@ Result<> check_agreement(const AttachedT& attached, const manifest::Manifest& ma
               manifest.fingerprint(), attached.entry->fingerprint);
 }
 
+// What another library's publisher shares by a transport that this one does not speak.
+Result<> check_transport(const wire::fb::EntryInfoT& entry, const memory::DeviceInfo& device) {
+  const auto transport = static_cast<memory::Transport>(entry.transport);
+  const auto& known = device.transports;
+  if (transport != memory::Transport::torch_ipc ||
+      std::ranges::find(known, transport) != known.end())
+    return {};
+  return fail(Code::unsupported,
+              "its publisher shares it by {}, which this library does not map: use the publisher's "
+              "own framework",
+              name_of(transport));
+}
+
 Result<> import_segments(Attachment::Parts& parts) {
+  parts.importing = true;
   const auto segments = parts.manifest->segments();
   std::size_t next_descriptor = 1;
   for (std::uint32_t at = 0; at < segments.size(); ++at) {
@@ -125,10 +141,25 @@ Result<> map_parts(Attachment::Parts& parts, const AttachOptions& options) {
   TRY(check_agreement(parts.attached, *parts.manifest));
   TRY(check_expectation(options.expect,
                         {parts.manifest->fingerprint(), parts.manifest->fingerprint_json()}));
-  parts.device = TRY(options.device(parts.attached.entry->device));
+  auto device = options.device(parts.attached.entry->device);
+  if (!device) {
+    // The entry is there; it is this process that lacks the device.
+    Error error = std::move(device).error();
+    if (error.code == Code::not_found) error.code = Code::unsupported;
+    return Failure(std::move(error));
+  }
+  parts.device = *std::move(device);
+  TRY(check_transport(*parts.attached.entry, parts.device->info()));
   TRY(import_segments(parts));
   parts.descriptors.clear();
   return {};
+}
+
+// As the daemon is told. That a segment is not what it says, it acts upon; whatever else this
+// library finds wrong may be a matter of versions.
+Error refusal_of(const Attachment::Parts& parts, Error error) {
+  if (error.code == Code::corrupt && !parts.importing) error.code = Code::unsupported;
+  return error;
 }
 
 // Between rounds of an entry that comes and is gone again.
@@ -172,6 +203,10 @@ Attachment::~Attachment() {
   if (!parts_->leased || parts_->connection->forked()) return;
   wire::fb::DetachT request;
   request.lease = parts_->attached.lease;
+  if (parts_->refused) {
+    request.code = static_cast<int>(parts_->refused->code);
+    request.message = wire::clipped(parts_->refused->message, wire::kMaxTextBytes);
+  }
   // What can't be sent now ends with the connection.
   (void)parts_->connection->channel().post(request, kLastWords);
 }
@@ -239,6 +274,7 @@ Result<std::unique_ptr<Attachment>> attach(const std::shared_ptr<Connection>& co
   parts.descriptors = std::move(answer.descriptors);
   parts.access = options.access;
   auto mapped = map_parts(parts, options);
+  if (!mapped) parts.refused = refusal_of(parts, mapped.error());
   std::string name = mapped ? std::string() : describe(parts.attached);
   // Made also where mapping failed: its end gives the lease back.
   auto attachment = std::make_unique<Attachment>(std::move(parts));

@@ -74,6 +74,10 @@ class AttachmentTest : public testing::Test {
     for (int n = 0; n < 2000 && leases() > 0; ++n) std::this_thread::sleep_for(1ms);
     EXPECT_EQ(leases(), 0) << "a lease is left";
   }
+  wire::fb::DetachT last_detach() {
+    const std::lock_guard lock(daemon_.mutex());
+    return daemon_.last_detach;
+  }
   int leases() {
     const std::lock_guard lock(daemon_.mutex());
     return daemon_.leases;
@@ -205,6 +209,22 @@ TEST_F(AttachmentTest, WhatIsNoMemfdIsCorrupt) {
   const Fd null(::open("/dev/null", O_RDWR | O_CLOEXEC));
   daemon_.tamper_with_attached([&](auto&, auto& descriptors) { descriptors[0] = null; });
   expect_refused(Code::corrupt, "manifest: not a memfd");
+}
+
+TEST_F(AttachmentTest, TheDaemonIsToldWhyAReaderCouldNotMapAndWhenItCould) {
+  {
+    ASSERT_TRUE(attach_to("small"));
+  }
+  for (int n = 0; n < 2000 && leases() > 0; ++n) std::this_thread::sleep_for(1ms);
+  EXPECT_EQ(last_detach().code, 0);
+  const Fd null(::open("/dev/null", O_RDWR | O_CLOEXEC));
+  daemon_.tamper_with_attached([&](auto&, auto& descriptors) { descriptors[2] = null; });
+  expect_refused(Code::corrupt, "import segment 1");
+  EXPECT_EQ(last_detach().code, static_cast<int>(Code::corrupt));
+  EXPECT_THAT(last_detach().message, HasSubstr("import segment 1 (8.0 KiB): not a memfd"));
+  daemon_.tamper_with_attached([&](auto&, auto& descriptors) { descriptors[0] = null; });
+  expect_refused(Code::corrupt, "manifest: not a memfd");
+  EXPECT_EQ(last_detach().code, static_cast<int>(Code::unsupported)) << "no segment's fault";
 }
 
 TEST_F(AttachmentTest, WhatAStrangerPublishedIsDeniedUnlessHeIsTrusted) {

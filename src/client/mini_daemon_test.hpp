@@ -55,6 +55,7 @@ class MiniDaemon {
   int abandoned = 0;
   int reports = 0;
   std::string last_reason;
+  wire::fb::DetachT last_detach;
   std::mutex& mutex() { return mutex_; }
 
  private:
@@ -84,8 +85,9 @@ class MiniDaemon {
     if (const auto* wait = FakePeer::as<WaitT>(message)) return on(peer, request, *wait);
     if (FakePeer::as<ReportProgressT>(message) != nullptr) {
       ++reports;
-    } else if (FakePeer::as<DetachT>(message) != nullptr) {
+    } else if (const auto* detach = FakePeer::as<DetachT>(message)) {
       --leases;
+      last_detach = *detach;
       peer.send(request, DoneT{});
     } else if (const auto* abandon = FakePeer::as<AbandonT>(message)) {
       ++abandoned;

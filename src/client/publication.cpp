@@ -8,6 +8,7 @@
 
 #include "base/units.hpp"
 #include "client/handles.hpp"
+#include "client/operations.hpp"
 #include "manifest/limits.hpp"
 #include "memory/host/seal.hpp"
 
@@ -71,6 +72,7 @@ wire::fb::BeginT request_of(const BeginOptions& options, Transport transport) {
   request.wait = options.wait;
   request.timeout_ms = wire_timeout(options.wait_limit);
   request.total_bytes = options.total_bytes;
+  request.address = options.address;
   request.source = options.source;
   return request;
 }
@@ -80,11 +82,14 @@ wire::fb::BeginT request_of(const BeginOptions& options, Transport transport) {
 Result<Begun> begin(const std::shared_ptr<Connection>& connection, const BeginOptions& options) {
   if (!options.device) return fail(Code::invalid_argument, "a publication needs a device");
   const Transport transport = TRY(choose_transport(options));
+  auto request = request_of(options, transport);
+  // What others have of the device no budget knows of.
+  if (transport != Transport::host_fd) request.free_bytes = TRY(options.device->free_bytes());
   CallOptions call;
   if (options.wait) call.timeout = beyond(options.wait_limit);
   call.cancellation = options.cancellation;
   call.on_event = events_to(options.on_progress);
-  const auto answer = TRY(connection->channel().exchange(request_of(options, transport), call));
+  const auto answer = TRY(connection->channel().exchange(request, call));
   if (answer.message->body_type() == wire::fb::Body::Resident) {
     const auto resident = TRY(wire::body_as<wire::fb::ResidentT>(*answer.message));
     if (resident.entry == nullptr) return fail(Code::corrupt, "the daemon named no resident entry");
@@ -95,6 +100,7 @@ Result<Begun> begin(const std::shared_ptr<Connection>& connection, const BeginOp
                               .device = options.device,
                               .transport = transport,
                               .load = granted.load,
+                              .address = options.address,
                               .cancellation = options.cancellation};
   return Begun(std::make_unique<Publication>(std::move(parts)));
 }
@@ -153,11 +159,14 @@ Result<> Publication::reserve_from_daemon(std::span<const std::uint64_t> sizes) 
   auto answer = TRY(ask_for_memory(sizes, 0));
   std::vector<std::unique_ptr<memory::View>> views;
   for (std::size_t at = 0; at < sizes.size(); ++at) {
-    views.push_back(
-        TRY(parts_.device->import(memory::Handle(std::move(answer.descriptors[at])),
-                                  {.bytes = sizes[at], .access = memory::Access::write})));
+    const std::uint64_t address = TRY(next_address(sizes[at]));
+    const memory::ImportOptions options = {
+        .bytes = sizes[at], .access = memory::Access::write, .address = address};
+    auto view =
+        TRY(parts_.device->import(memory::Handle(std::move(answer.descriptors[at])), options));
     // A child forked meanwhile must not have a writable mapping: the segment could not be sealed.
-    ::madvise(reinterpret_cast<void*>(views.back()->address()), sizes[at], MADV_DONTFORK);
+    ::madvise(reinterpret_cast<void*>(view->address()), sizes[at], MADV_DONTFORK);
+    views.push_back(std::move(view));
   }
   for (auto& view : views) add_view(std::move(view));
   return {};
@@ -166,14 +175,52 @@ Result<> Publication::reserve_from_daemon(std::span<const std::uint64_t> sizes) 
 Result<> Publication::supply(std::span<const std::uint64_t> sizes) {
   (void)TRY(ask_for_memory(sizes, 0));
   for (const std::uint64_t bytes : sizes) {
-    TRY(supply_one(bytes));
+    auto supplied = supply_one(bytes);
+    if (supplied) continue;
+    Error error = std::move(supplied).error();
+    if (error.code == Code::exhausted) error.message += what_could_go();
+    return wc::Failure(std::move(error));
   }
   return {};
 }
 
+// The daemon made what room it could; the device is full all the same, since others use it too.
+std::string Publication::what_could_go() const {
+  wire::fb::SelectorT on_device;
+  on_device.device = parts_.device->info().uuid;
+  const auto entries = list_entries(*parts_.connection, on_device);
+  if (!entries) return format("; what could be evicted can't be told: {}", entries.error().message);
+  std::string text;
+  for (const auto& entry : *entries) {
+    const bool idle =
+        entry.leases == 0 && !entry.pinned &&
+        (entry.state == wire::fb::State::published || entry.state == wire::fb::State::failed);
+    if (idle) {
+      text += format("{}\"{}\" ({})", text.empty() ? "; nobody uses " : ", ", entry.name,
+                     format_bytes(entry.bytes));
+    }
+  }
+  return text.empty() ? "; nothing of the cache's can be evicted" : text + ": evict it";
+}
+
+// Every process is to have the same, this one too.
+Result<std::uint64_t> Publication::next_address(std::uint64_t bytes) {
+  using memory::kAddressStep;
+  const std::uint64_t here = parts_.address;
+  if (here == 0) return 0U;
+  if (here > memory::kHighestAddress || bytes > memory::kHighestAddress - here) {
+    return fail(Code::invalid_argument,
+                "a segment of {} at the fixed address {:#x} ends past {:#x}", format_bytes(bytes),
+                here, memory::kHighestAddress);
+  }
+  parts_.address = here + (bytes + kAddressStep - 1) / kAddressStep * kAddressStep;
+  return here;
+}
+
 Result<> Publication::supply_one(std::uint64_t bytes) {
   auto segment = TRY(parts_.device->create(bytes));
-  auto view = TRY(parts_.device->map(*segment));
+  const std::uint64_t address = TRY(next_address(segment->bytes()));
+  auto view = TRY(parts_.device->map_at(*segment, address));
   const auto handle = TRY(segment->export_handle());
   auto leaving = outgoing(handle);
   wire::fb::SupplyT request;
@@ -181,6 +228,7 @@ Result<> Publication::supply_one(std::uint64_t bytes) {
   request.index = static_cast<std::uint16_t>(views_.size());
   request.segment = std::make_unique<wire::fb::SegmentInfoT>();
   request.segment->bytes = segment->bytes();
+  request.segment->address = address;
   request.segment->handle = std::move(leaving.handle);
   CallOptions call;
   if (leaving.descriptor) call.descriptors = std::span(&leaving.descriptor, 1);

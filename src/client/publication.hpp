@@ -35,6 +35,7 @@ struct BeginOptions {
   std::vector<std::string> aliases = {};  // of the source
   std::string structure = {};             // digest of what is known before reading
   std::uint64_t total_bytes = 0;          // expected, for those who wait
+  std::uint64_t address = 0;              // of the first segment, in every process; 0: any
   std::string source = {};                // for people
   bool replace = false;                   // other content under the name: a new generation
   bool wait = true;                       // behind somebody who loads the same
@@ -56,6 +57,7 @@ class Publication {
     std::shared_ptr<memory::Device> device;
     memory::Transport transport = memory::Transport::host_fd;
     std::uint64_t load = 0;
+    std::uint64_t address = 0;  // of the next segment; 0: any
     const Cancellation* cancellation = nullptr;
   };
   explicit Publication(Parts parts);
@@ -66,7 +68,9 @@ class Publication {
 
   /// Further segments of these sizes, rounded up to the device's granularity (the views know to
   /// what), every page there before this returns, mapped for writing.
+  /// With a fixed address each lies a multiple of kAddressStep behind the one before.
   /// Errors: exhausted (needed, free, what could be evicted), cancelled (an operator evicted it),
+  /// busy (the fixed address is taken in this process),
   /// invalid_argument (no size, a size of 0, more than 240 in all), and those of Channel::exchange.
   [[nodiscard]] Result<> reserve(std::span<const std::uint64_t> sizes);
 
@@ -94,12 +98,15 @@ class Publication {
   }
 
   [[nodiscard]] memory::Device& device() const { return *parts_.device; }
+  /// Whether the addresses of the views are those that every process will see.
+  [[nodiscard]] bool fixed_addresses() const { return parts_.address != 0; }
   [[nodiscard]] memory::Transport transport() const { return parts_.transport; }
 
  private:
   [[nodiscard]] Result<> reserve_from_daemon(std::span<const std::uint64_t> sizes);
   [[nodiscard]] Result<> supply(std::span<const std::uint64_t> sizes);
   [[nodiscard]] Result<> supply_one(std::uint64_t bytes);
+  [[nodiscard]] std::string what_could_go() const;
   [[nodiscard]] Result<Answer> ask_for_memory(std::span<const std::uint64_t> sizes,
                                               std::uint64_t manifest_bytes);
   [[nodiscard]] Result<> hand_over_manifest(std::span<const std::byte> manifest);
@@ -111,7 +118,8 @@ class Publication {
   [[nodiscard]] wire::fb::AbandonT abandon_for(const Error& reason) const;
   void unmap();
 
-  const Parts parts_;
+  [[nodiscard]] Result<std::uint64_t> next_address(std::uint64_t bytes);
+  Parts parts_;
   bool over_ = false;
   std::vector<std::unique_ptr<memory::Segment>> segments_;  // of a device that is no host
   std::vector<std::unique_ptr<memory::View>> views_;

@@ -36,6 +36,7 @@ fb::EntryInfoT to_wire(const catalog::EntryInfo& entry) {
   out.source = entry.source;
   out.since_unix_ns = entry.since_unix_ns;
   out.publisher_uid = entry.publisher_uid;
+  out.address = entry.address;
   return out;
 }
 

@@ -134,9 +134,29 @@ void make_memory(Core& core, Session& session, const Load& granted, const Reserv
   });
 }
 
+// What a GPU's loader finds free, and what is ours already: no more can ever be ours, as long as
+// others keep what they have.
+std::uint64_t capacity_of(const catalog::Catalog& catalog, const fb::BeginT& message) {
+  if (message.free_bytes == 0 || message.device == "cpu") return 0;
+  const auto devices = catalog.devices();
+  const auto known = std::ranges::find(devices, message.device, &catalog::DeviceStatus::device);
+  const std::uint64_t ours = known == devices.end() ? 0 : known->used_bytes();
+  return message.free_bytes > UINT64_MAX - ours ? 0 : message.free_bytes + ours;
+}
+
+Result<> check_address(const fb::BeginT& message) {
+  if (message.address == 0) return {};
+  if (message.address % memory::kAddressAlignment == 0 &&
+      message.address <= memory::kHighestAddress)
+    return {};
+  return fail(Code::invalid_argument, "the address {:#x} is no multiple of {}, or past {:#x}",
+              message.address, format_bytes(memory::kAddressAlignment), memory::kHighestAddress);
+}
+
 }  // namespace
 
 Result<> handle(Call& call, const fb::BeginT& message) {
+  TRY(check_address(message));
   const auto transport = TRY(transport_for(message.device, message.transport));
   const auto now = call.core.now();
   catalog::BeginRequest wanted;
@@ -149,6 +169,8 @@ Result<> handle(Call& call, const fb::BeginT& message) {
   wanted.source = message.source;
   wanted.publisher_uid = call.session.peer().uid;
   wanted.total_bytes = message.total_bytes;
+  wanted.capacity_bytes = capacity_of(call.core.catalog(), message);
+  wanted.address = message.address;
   wanted.rank = message.rank;
   wanted.world = message.world == 0 ? 1 : message.world;
   wanted.transport = static_cast<std::uint8_t>(transport);

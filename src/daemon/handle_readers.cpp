@@ -1,6 +1,7 @@
 #include "base/kill_point.hpp"
 #include "daemon/convert.hpp"
 #include "daemon/handlers.hpp"
+#include "daemon/log.hpp"
 
 namespace wc::daemon {
 
@@ -59,9 +60,36 @@ Result<> handle(Call& call, const fb::AttachT& message) {
   return {};
 }
 
+namespace {
+
+// A reader could not use what it was given. Whether that is the entry's fault, the catalog decides;
+// the log tells in any case.
+Result<> reject(Call& call, const fb::DetachT& message) {
+  const wire::Peer& peer = call.session.peer();
+  const Code code = code_of(message.code);
+  catalog::Rejection rejection;
+  rejection.why = message.message;
+  rejection.uid = peer.uid;
+  rejection.corrupt = code == Code::corrupt;
+  rejection.trusted = call.core.options().policy.may_publish(peer);
+  const auto rejected = TRY(call.core.catalog().reject(
+      call.session.id(), catalog::LeaseId{message.lease}, std::move(rejection), call.core.now()));
+  const catalog::EntryInfo& entry = rejected.entry;
+  report(rejected.failed ? Level::error : Level::info, "{} \"{}@{}\": pid {} (user {}): {}: {}",
+         rejected.failed ? "nobody can map" : "a reader could not map", entry.name,
+         entry.generation, peer.pid, peer.uid, name_of(code), message.message);
+  return {};
+}
+
+}  // namespace
+
 Result<> handle(Call& call, const fb::DetachT& message) {
-  TRY(call.core.catalog().detach(call.session.id(), catalog::LeaseId{message.lease},
-                                 call.core.now()));
+  if (message.code != 0) {
+    TRY(reject(call, message));
+  } else {
+    TRY(call.core.catalog().detach(call.session.id(), catalog::LeaseId{message.lease},
+                                   call.core.now()));
+  }
   call.core.lease_over(call.session, catalog::LeaseId{message.lease});
   call.session.send(call.request, fb::DoneT());
   return {};

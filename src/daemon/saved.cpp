@@ -54,9 +54,10 @@ Result<> whole(const std::vector<std::unique_ptr<T>>& items, std::size_t most) {
 }
 
 fb::EntryT to_saved(const catalog::SavedEntry& from) {
-  const auto& [id, draining, pinned, transport, device, segments, rank, world, tensors,
-               publisher_uid, bytes, total_bytes, since_unix_ns, used_unix_ns, used_ns, guarded_ns,
-               keep_alive_ns, form, fingerprint, structure, source_digest, source, aliases] = from;
+  const auto& [id, draining, pinned, proven, transport, device, segments, rank, world, tensors,
+               publisher_uid, bytes, total_bytes, address, since_unix_ns, used_unix_ns, used_ns,
+               guarded_ns, keep_alive_ns, form, fingerprint, structure, source_digest, source,
+               failure, aliases] = from;
   fb::EntryT out;
   out.id = static_cast<std::uint64_t>(id);
   out.draining = draining;
@@ -81,6 +82,9 @@ fb::EntryT to_saved(const catalog::SavedEntry& from) {
   out.source_digest = source_digest;
   out.source = source;
   out.aliases = aliases;
+  out.proven = proven;
+  out.address = address;
+  out.failure = failure;
   return out;
 }
 
@@ -109,6 +113,9 @@ catalog::SavedEntry from_saved(fb::EntryT& from) {
   out.source_digest = std::move(from.source_digest);
   out.source = std::move(from.source);
   out.aliases = std::move(from.aliases);
+  out.proven = from.proven;
+  out.address = from.address;
+  out.failure = std::move(from.failure);
   return out;
 }
 

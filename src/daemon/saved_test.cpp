@@ -24,6 +24,9 @@ catalog::Snapshot example_state() {
   entry.id = catalog::EntryId{10};
   entry.draining = true;
   entry.pinned = true;
+  entry.proven = true;
+  entry.address = 27;
+  entry.failure = "x";
   entry.transport = 1;
   entry.device = 1;
   entry.segments = 2;

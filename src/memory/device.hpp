@@ -74,8 +74,12 @@ class Device {
   /// New physical memory, its size rounded up to the granularity, reserved before this returns.
   /// Errors: exhausted (needed and free bytes in the message), invalid_argument (0 bytes), device.
   [[nodiscard]] virtual Result<std::unique_ptr<Segment>> create(std::uint64_t bytes) = 0;
-  /// Maps a segment of this process for writing. Errors: device, io, exhausted.
-  [[nodiscard]] virtual Result<std::unique_ptr<View>> map(Segment& segment) = 0;
+  /// Maps a segment of this process for writing, wherever there is room. Errors: device, io,
+  /// exhausted.
+  [[nodiscard]] Result<std::unique_ptr<View>> map(Segment& segment) { return map_at(segment, 0); }
+  /// The same at this virtual address; 0: any. Errors: as map(); busy (the address is taken).
+  [[nodiscard]] virtual Result<std::unique_ptr<View>> map_at(Segment& segment,
+                                                             std::uint64_t address) = 0;
   /// Maps a segment that another process made. Takes the handle over. Errors: invalid_argument (the
   /// handle is of another transport), corrupt (it is not what it says: size, seals), busy (the
   /// address is taken), device, io.

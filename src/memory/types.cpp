@@ -27,8 +27,8 @@ Result<std::optional<Transport>> transport_named(std::string_view name) {
     if (known == name) return std::optional<Transport>(value);
   }
   return fail(Code::unsupported,
-              "no transport \"{}\": there are host_fd, vmm_fd and torch_ipc, and no name means the "
-              "device's default",
+              "no transport \"{}\": there are host_fd, vmm_fd and torch_ipc (of other "
+              "libraries), and no name means the device's default",
               name);
 }
 

@@ -38,6 +38,13 @@ using Handle = std::variant<Fd, IpcHandle>;
 /// Where a tensor must start inside its segment.
 inline constexpr std::uint64_t kTensorAlignment = 512;
 
+/// Fixed virtual addresses are multiples of it, and leave the kernel's half alone. A segment's next
+/// one is kAddressStep further at least: GPU drivers follow no hint for a smaller range (seen with
+/// driver 580.159 on an H200).
+inline constexpr std::uint64_t kAddressAlignment = std::uint64_t{2} << 20;
+inline constexpr std::uint64_t kAddressStep = std::uint64_t{32} << 20;
+inline constexpr std::uint64_t kHighestAddress = 0x7fff'ffff'ffff;
+
 struct DeviceInfo {
   std::string uuid;  // "cpu", "GPU-6f1c...", "MIG-..."
   int ordinal = -1;  // this process's; -1: none (cpu)

@@ -192,6 +192,8 @@ void Walk::message(const fb::Message& message) {
       return selector_of<fb::Attach>(message);
     case Body::Attached:
       return table(message.body_as_Attached());
+    case Body::Detach:
+      return text("message", message.body_as_Detach()->message());
     case Body::Lookup:
       return selector_of<fb::Lookup>(message);
     case Body::Wait:

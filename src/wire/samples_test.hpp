@@ -28,6 +28,7 @@ inline fb::EntryInfoT entry() {
   entry.total_bytes = 6;
   entry.source = "/models/llama-3-8b";
   entry.since_unix_ns = 1'700'000'000'000'000'000;
+  entry.address = std::uint64_t{1} << 44;
   return entry;
 }
 
@@ -94,7 +95,9 @@ inline void add_requests(std::vector<fb::BodyUnion>& out) {
   out.push_back(any(with_selector<fb::AttachT>()));
   fb::DetachT detach;
   detach.lease = 12;
-  out.push_back(any(detach));
+  detach.code = -5;
+  detach.message = "segment 0 is smaller than it says";
+  out.push_back(any(std::move(detach)));
   out.push_back(any(with_selector<fb::LookupT>()));
   auto wait = with_selector<fb::WaitT>();
   wait.timeout_ms = 60'000;
@@ -114,6 +117,8 @@ inline void add_requests(std::vector<fb::BodyUnion>& out) {
   begin.timeout_ms = 1000;
   begin.total_bytes = 99;
   begin.source = "/models/llama-3-8b";
+  begin.free_bytes = std::uint64_t{1} << 36;
+  begin.address = std::uint64_t{1} << 44;
   out.push_back(any(std::move(begin)));
   fb::ReserveT reserve;
   reserve.load = 3;

@@ -29,8 +29,9 @@ class StagingDevice final : public memory::Device {
   Result<std::unique_ptr<memory::Segment>> create(std::uint64_t bytes) override {
     return inner_->create(bytes);
   }
-  Result<std::unique_ptr<memory::View>> map(memory::Segment& segment) override {
-    return inner_->map(segment);
+  Result<std::unique_ptr<memory::View>> map_at(memory::Segment& segment,
+                                               std::uint64_t address) override {
+    return inner_->map_at(segment, address);
   }
   Result<std::unique_ptr<memory::View>> import(memory::Handle handle,
                                                const memory::ImportOptions& options) override {

@@ -52,8 +52,9 @@ class CudaDevice final : public Device {
     return segment;
   }
 
-  [[nodiscard]] Result<std::unique_ptr<View>> map(Segment& segment) override {
-    return map_segment(*driver_, context_, segment);
+  [[nodiscard]] Result<std::unique_ptr<View>> map_at(Segment& segment,
+                                                     std::uint64_t address) override {
+    return map_segment(*driver_, context_, segment, address);
   }
 
   [[nodiscard]] Result<std::unique_ptr<View>> import(Handle handle,

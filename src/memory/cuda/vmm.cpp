@@ -124,7 +124,7 @@ Result<std::unique_ptr<Segment>> create_segment(const Driver& driver, const Reci
 }
 
 Result<std::unique_ptr<View>> map_segment(const Driver& driver, const PrimaryContext& context,
-                                          Segment& segment) {
+                                          Segment& segment, std::uint64_t address) {
   const auto* own = dynamic_cast<VmmSegment*>(&segment);
   if (own == nullptr) {
     return fail(Code::invalid_argument, "the segment was not made by this kind of device");
@@ -132,6 +132,7 @@ Result<std::unique_ptr<View>> map_segment(const Driver& driver, const PrimaryCon
   ImportOptions options;
   options.bytes = own->bytes();
   options.access = Access::write;
+  options.address = address;
   return map_physical(driver, context, own->memory(), options);
 }
 
@@ -141,8 +142,16 @@ Result<std::unique_ptr<View>> import_segment(const Driver& driver, const Primary
     return fail(Code::invalid_argument,
                 "GPU memory has no private mappings: attach it shared (read-only)");
   }
-  const PhysicalMemory memory = TRY(import_memory(driver, fd));
-  auto view = map_physical(driver, context, memory, options);
+  const auto memory = import_memory(driver, fd);
+  if (!memory) {
+    Error error = memory.error();
+    if (error.origin == "CUDA_ERROR_INVALID_VALUE" || error.origin == "CUDA_ERROR_INVALID_HANDLE") {
+      error.code = Code::corrupt;
+      error.message += " (the descriptor is no memory that this driver has exported)";
+    }
+    return Failure(std::move(error));
+  }
+  auto view = map_physical(driver, context, *memory, options);
   if (!view && (view.error().origin == "CUDA_ERROR_INVALID_VALUE" ||
                 view.error().origin == "CUDA_ERROR_NOT_SUPPORTED")) {
     // What the driver says where the memory is another GPU's, or of another size than its sender

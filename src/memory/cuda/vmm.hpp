@@ -37,13 +37,13 @@ struct Recipe {
                                                               const Recipe& recipe,
                                                               std::uint64_t bytes);
 
-/// Of a segment that create_segment made in this process, for writing.
+/// Of a segment that create_segment made in this process, for writing. `address` 0: any.
 [[nodiscard]] Result<std::unique_ptr<View>> map_segment(const Driver& driver,
                                                         const PrimaryContext& context,
-                                                        Segment& segment);
+                                                        Segment& segment, std::uint64_t address);
 
 /// Of another process's, taken over as a descriptor. The size is what the sender says; the driver
-/// refuses any other than the memory's (`corrupt`).
+/// refuses any other than the memory's, and what is no memory (`corrupt`).
 [[nodiscard]] Result<std::unique_ptr<View>> import_segment(const Driver& driver,
                                                            const PrimaryContext& context, Fd fd,
                                                            const ImportOptions& options);

@@ -68,11 +68,12 @@ class HostDevice final : public Device {
     return std::make_unique<HostSegment>(std::move(memfd), rounded);
   }
 
-  Result<std::unique_ptr<View>> map(Segment& segment) override {
+  Result<std::unique_ptr<View>> map_at(Segment& segment, std::uint64_t address) override {
     auto* const own = dynamic_cast<HostSegment*>(&segment);
     if (own == nullptr) return fail(Code::invalid_argument, "a segment that is not of host memory");
     Fd memfd = TRY(own->for_writing());
-    return HostView::map(std::move(memfd), {.bytes = own->bytes(), .access = Access::write});
+    return HostView::map(std::move(memfd),
+                         {.bytes = own->bytes(), .access = Access::write, .address = address});
   }
 
   Result<std::unique_ptr<View>> import(Handle handle, const ImportOptions& options) override {
